@@ -1,0 +1,143 @@
+"""What an executor tells its worker while a crew runs: one JSON object a line, over the run's socket.
+
+at is time.monotonic() in seconds, which all processes of a host share, so that the worker can say how long ago
+something was and leave the stamping to the database's clock.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The crew is there and starts now: kind is crew, flow or callable; step_count None where it has no steps."""
+
+    at: float
+    kind: str
+    step_count: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class StepStarted:
+    """CrewAI task number position (from 1) began."""
+
+    at: float
+    position: int
+    name: str
+    agent: str | None
+    description: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StepEnded:
+    """It completed with output, or failed with error."""
+
+    at: float
+    position: int
+    output: str | None
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CallStarted:
+    """A call to a model began. call_id is unique in the run; provider as CrewAI names it, such as 'openai'."""
+
+    at: float
+    call_id: str
+    provider: str | None
+    model: str
+    agent: str | None
+    position: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CallEnded:
+    """The call ended: outcome is ok, rate_limited, refused, error or timeout.
+
+    usage is the provider's own object as CrewAI hands it on, or None where it sent none.
+    """
+
+    at: float
+    call_id: str
+    outcome: str
+    usage: dict[str, Any] | None = None
+    finish_reason: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUsed:
+    """A tool began (outcome None), or ended (ok or error)."""
+
+    at: float
+    tool: str
+    outcome: str | None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """The crew's result as JSON text. The last event of a run that went well."""
+
+    at: float
+    result: str
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The run failed. The last event of such a run.
+
+    terminal: another attempt would fail alike (the crew cannot be loaded, inputs are missing, a key is refused).
+    retry_after: seconds that the provider asked for; throttled: the cause is a 429.
+    """
+
+    at: float
+    error_type: str
+    error: str
+    traceback: str
+    terminal: bool = False
+    throttled: bool = False
+    retry_after: float | None = None
+
+
+Event = Loaded | StepStarted | StepEnded | CallStarted | CallEnded | ToolUsed | Returned | Raised
+
+_KINDS: dict[str, type[Event]] = {
+    kind.__name__: kind
+    for kind in (Loaded, StepStarted, StepEnded, CallStarted, CallEnded, ToolUsed, Returned, Raised)
+}
+
+
+def to_line(event: Event) -> bytes:
+    """An event as one line of JSON. Lone surrogates survive as escapes; NaN is refused with ValueError."""
+    fields = {"event": type(event).__name__, **asdict(event)}
+    return json.dumps(fields, ensure_ascii=True, allow_nan=False).encode("ascii") + b"\n"
+
+
+def from_line(line: bytes) -> Event:
+    """The event of one line. Raises ValueError for a line that to_line did not write."""
+    try:
+        fields = json.loads(line)
+        return _KINDS[fields.pop("event")](**fields)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"not an executor's event: {line[:100]!r} ({error})") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What a worker hands to a fresh executor.
+
+    target is 'module:attribute' from the worker's own configuration, never from a row; inputs is JSON text;
+    folder is the run's own working folder; env is added to the environment.
+    """
+
+    run_id: int
+    task_id: int
+    crew: str
+    target: str
+    inputs: str
+    folder: str
+    env: dict[str, str]

@@ -1,0 +1,283 @@
+"""Everything that the screen shows at one instant, as plain data. None is unknown and is shown as '?' or '-', never as 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from crewtop.model.money import Money
+from crewtop.model.task import TaskStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """A store as seen from here. latency in seconds; detail says what it is, or why it is down."""
+
+    up: bool
+    latency: float | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Percentiles:
+    """Of n durations, in seconds; None where n is 0. Below n = 20 the screen marks them."""
+
+    n: int = 0
+    p50: float | None = None
+    p95: float | None = None
+    p99: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRow:
+    """One queue. Counts are of tasks now; rates and percentiles are of the window (Snapshot.window_seconds).
+
+    later counts pending tasks that are not due yet; oldest is the age in seconds of the longest-waiting claimable
+    task; level is the share of first starts within their service level; no_worker names crews with claimable tasks
+    that no live worker has registered.
+    """
+
+    name: str
+    paused: bool = False
+    paused_by: str | None = None
+    paused_reason: str | None = None
+    waiting: int = 0
+    ready: int = 0
+    later: int = 0
+    running: int = 0
+    stuck: int = 0
+    retry: int = 0
+    completed: int = 0
+    failed: int = 0
+    cancelled: int = 0
+    done_per_minute: float = 0.0
+    oldest: float | None = None
+    next_due: datetime | None = None
+    level: float | None = None
+    wait: Percentiles = field(default_factory=Percentiles)
+    run: Percentiles = field(default_factory=Percentiles)
+    error_rate: float | None = None
+    cost_per_1000: Money | None = None
+    no_worker: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One bucket of the charts: at is its start; backlog is at its end; spend in US dollars a bucket; rest per bucket."""
+
+    at: datetime
+    backlog: int
+    arrived: int
+    done: int
+    failed: int
+    wait_p95: float | None
+    run_p95: float | None
+    spend: float
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRow:
+    """One worker. heartbeat_age in seconds; state is running, draining, late (no heartbeat for a lease) or stopped."""
+
+    id: str
+    host: str
+    pid: int
+    state: str
+    slots: int
+    desired_slots: int | None
+    busy: int
+    queues: tuple[str, ...] | None
+    crews: tuple[str, ...]
+    started_at: datetime
+    heartbeat_age: float
+    cpu_percent: float | None = None
+    memory_bytes: int | None = None
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningRow:
+    """One run in progress. age, idle (since the last step, call or tool event) in seconds; stuck is the reason or None."""
+
+    task_id: int
+    run_id: int
+    queue: str
+    crew: str
+    priority: int
+    worker_id: str
+    age: float
+    idle: float
+    step_position: int | None
+    step_count: int | None
+    agent: str | None
+    activity: str | None
+    tokens: int
+    cost: Money
+    stuck: str | None
+    cancelling: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The whole picture. at is the database's clock; pooled says that notifications do not work through this connection."""
+
+    at: datetime
+    database: str
+    postgres: Health
+    redis: Health
+    window_seconds: float
+    queues: tuple[QueueRow, ...] = ()
+    series: tuple[Point, ...] = ()
+    bucket_seconds: float = 10.0
+    workers: tuple[WorkerRow, ...] = ()
+    running: tuple[RunningRow, ...] = ()
+    running_total: int = 0
+    wait: Percentiles = field(default_factory=Percentiles)
+    run: Percentiles = field(default_factory=Percentiles)
+    spend_per_hour: Money = field(default_factory=Money)
+    spend_today: Money = field(default_factory=Money)
+    simulated: bool = False
+
+    @property
+    def backlog(self) -> int:
+        """Tasks that wait for a worker now or soon: ready and backing off."""
+        return sum(queue.ready + queue.retry for queue in self.queues)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRow:
+    """One line of the task list. age in seconds since created_at; attempt counts spent attempts, plus one while running.
+
+    error is at most 500 characters; step is the last run's position, step_count and agent.
+    """
+
+    id: int
+    queue: str
+    crew: str
+    status: TaskStatus
+    version: int
+    priority: int
+    age: float
+    created_at: datetime
+    run_at: datetime
+    finished_at: datetime | None
+    attempt: int
+    max_attempts: int
+    step_position: int | None
+    step_count: int | None
+    agent: str | None
+    activity: str | None
+    tokens: int
+    cost: Money
+    error: str | None
+    cancelling: bool
+    stuck: str | None
+    worker_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPage:
+    """Rows that match a filter, in its order; more says that the list goes on after the last one; at is the database's clock."""
+
+    at: datetime
+    rows: tuple[TaskRow, ...]
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """The beginning of a long text: size is the whole length in bytes, shown or not."""
+
+    text: str
+    size: int
+
+    @property
+    def whole(self) -> bool:
+        """Whether text is all of it."""
+        return len(self.text.encode("utf-8", "surrogatepass")) >= self.size
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """One step of a run. seconds is None while it runs."""
+
+    run_id: int
+    position: int
+    name: str
+    agent: str | None
+    description: str | None
+    status: str
+    output: Excerpt | None
+    error: str | None
+    started_at: datetime
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CallRow:
+    """One LLM call. Token counts are None where unknown; outcome 'started' is still waiting for its answer."""
+
+    run_id: int
+    call_id: str
+    step_position: int | None
+    agent: str | None
+    provider: str | None
+    model: str
+    outcome: str
+    started_at: datetime
+    seconds: float | None
+    input_tokens: int | None
+    cache_read_tokens: int | None
+    cache_write_tokens: int | None
+    output_tokens: int | None
+    reasoning_tokens: int | None
+    cost: Money
+    price_source: str
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """One run of a task, with its result and error. log_tail is what was kept of its output when it ended."""
+
+    id: int
+    worker_id: str
+    outcome: str
+    claimed_at: datetime
+    waited_seconds: float
+    finished_at: datetime | None
+    seconds: float | None
+    result: Excerpt | None
+    error_type: str | None
+    error: Excerpt | None
+    traceback: Excerpt | None
+    late: bool
+    replaced: int
+    log_tail: Excerpt | None
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRow:
+    """One transition of a task."""
+
+    version: int
+    at: datetime
+    old_status: str | None
+    new_status: str
+    run_id: int | None
+    actor: str
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskDetail:
+    """One task's whole story; runs newest first, calls and steps in the order in which they began."""
+
+    at: datetime
+    task: TaskRow
+    inputs: Excerpt
+    runs: tuple[RunRow, ...]
+    steps: tuple[StepRow, ...]
+    calls: tuple[CallRow, ...]
+    history: tuple[HistoryRow, ...]
+    calls_total: int = 0

@@ -1,0 +1,148 @@
+"""What a task is: its priority, its status, how a run of it can end, and what a worker is handed when it claims one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import IntEnum, StrEnum
+
+
+class Priority(IntEnum):
+    """How soon a task is claimed: lower first. P0 stands above the four named levels, for emergencies."""
+
+    P0 = 0
+    CRITICAL = 1
+    HIGH = 2
+    NORMAL = 3
+    LOW = 4
+
+
+SERVICE_LEVELS_SECONDS: tuple[float, ...] = (10.0, 10.0, 300.0, 1_800.0, 86_400.0)
+"""How long a task of P0 to P4 may wait before it starts, unless configured otherwise."""
+
+
+class TaskStatus(StrEnum):
+    """Where a task stands. Stuck is not a status but a judgement about a running task."""
+
+    WAITING = "waiting"
+    PENDING = "pending"
+    RUNNING = "running"
+    RETRY = "retry"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing but an operator moves a task on from here."""
+        return self in (TaskStatus.COMPLETED, TaskStatus.FAILED, TaskStatus.CANCELLED)
+
+
+class RunOutcome(StrEnum):
+    """How one run ended. Only FAILED and OVER_BUDGET spend an attempt; CRASHED and LOST have limits of their own."""
+
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    OVER_BUDGET = "over_budget"
+    CRASHED = "crashed"
+    THROTTLED = "throttled"
+    INTERRUPTED = "interrupted"
+    RETURNED = "returned"
+    CANCELLED = "cancelled"
+    LOST = "lost"
+    SUPERSEDED = "superseded"
+
+
+MAX_CRASHES = 3
+"""A task whose process died this often is quarantined as failed, with the signal named."""
+
+MAX_LOSSES = 5
+"""A task whose worker vanished this often is failed: it may be what kills them."""
+
+MAX_INTERRUPTIONS = 2
+"""Drains that a run may suffer for free; from then on an interruption spends an attempt."""
+
+THROTTLE_LIMIT_SECONDS = 86_400.0
+"""How old a task may grow on 429 answers alone before it is failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewTask:
+    """A checked task on its way into the database. inputs is JSON text; budget in seconds or None for none."""
+
+    crew: str
+    inputs: str
+    queue: str = "default"
+    priority: int = Priority.NORMAL
+    run_at: datetime | None = None
+    max_attempts: int = 3
+    budget_seconds: float | None = None
+    inputs_replaced: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A task that a worker now holds. run_id is the lease token; inputs is JSON text; failures counts spent attempts."""
+
+    task_id: int
+    run_id: int
+    queue: str
+    crew: str
+    priority: int
+    inputs: str
+    failures: int
+    retries: int
+    max_attempts: int
+    budget_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """What a worker reports of a run that ended.
+
+    result is JSON text; seconds is run time on the worker's monotonic clock; delay_seconds is how long the task
+    rests if it is to run again; terminal forbids another attempt; replaced counts characters that PostgreSQL
+    could not hold.
+    """
+
+    run_id: int
+    task_id: int
+    outcome: RunOutcome
+    seconds: float
+    result: str | None = None
+    error_type: str | None = None
+    error: str | None = None
+    traceback: str | None = None
+    replaced: int = 0
+    log_tail: str | None = None
+    delay_seconds: float = 0.0
+    terminal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What the database made of a Finish: the task's new status, or accepted=False where the lease was gone."""
+
+    run_id: int
+    task_id: int
+    accepted: bool
+    status: TaskStatus | None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a heartbeat says of one run: still ours or not, and whether an operator wants it cancelled."""
+
+    run_id: int
+    held: bool
+    cancel: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What a heartbeat brings back: the runs' leases, and what an operator asked of this worker."""
+
+    runs: tuple[Held, ...] = field(default=())
+    desired_slots: int | None = None
+    draining: bool = False
