@@ -1,0 +1,60 @@
+"""What the screen needs from the world. The monitor provides it; tests provide fixed data."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from crewtop.model.filters import TaskFilter
+from crewtop.model.operations import Action, OperationResult, Target
+from crewtop.model.snapshot import Excerpt, Snapshot, TaskDetail, TaskPage
+
+Body = Literal["inputs", "result", "error", "traceback", "log"]
+"""The long texts of a task that can be read in parts: inputs belong to the task, the others to one of its runs."""
+
+
+class Unavailable(Exception):
+    """A store cannot answer now; the message is one line that says which and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogLines:
+    """More of a run's output. lost counts lines that were dropped before these because a limit was reached."""
+
+    lines: tuple[str, ...]
+    lost: int = 0
+
+
+class Source(Protocol):
+    """All reads may raise Unavailable; none blocks longer than its own timeout."""
+
+    async def snapshot(self) -> Snapshot: ...
+
+    async def tasks(self, task_filter: TaskFilter, sort: str, limit: int) -> TaskPage:
+        """The first limit rows that match, ordered by sort (a key of model.filters.SORTS)."""
+        ...
+
+    async def detail(self, task_id: int) -> TaskDetail | None:
+        """A task's whole story with the first 64 KB of each long text; None where there is no such task."""
+        ...
+
+    async def body(self, task_id: int, run_id: int | None, body: Body, limit: int) -> Excerpt:
+        """The first limit characters of one long text."""
+        ...
+
+    def log(self, run_id: int) -> AsyncIterator[LogLines]:
+        """What the run printed so far, then what it prints, until the caller stops or the run ends."""
+        ...
+
+    async def act(self, action: Action, targets: Sequence[Target], reason: str | None) -> OperationResult:
+        """Apply an operator's action to the tasks as seen. Raises Unavailable if it cannot be done now; nothing is queued."""
+        ...
+
+    async def set_slots(self, worker_id: str, slots: int) -> None:
+        """Ask a worker for that many slots."""
+        ...
+
+    async def drain(self, worker_id: str) -> None:
+        """Ask a worker to stop claiming, finish what it runs, and end."""
+        ...
