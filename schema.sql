@@ -168,6 +168,7 @@ COMMENT ON COLUMN crewtop.llm_calls.reasoning_tokens IS 'A part of output_tokens
 COMMENT ON COLUMN crewtop.llm_calls.cost IS 'US dollars; NULL is unknown.';
 COMMENT ON COLUMN crewtop.llm_calls.price_source IS 'Where the price comes from, with its version, or why the cost is unknown.';
 COMMENT ON COLUMN crewtop.llm_calls.usage IS 'The provider''s usage as it came, so that old calls can be priced again.';
+CREATE INDEX llm_calls_open ON crewtop.llm_calls (run_id) WHERE outcome = 'started';
 CREATE INDEX llm_calls_by_task ON crewtop.llm_calls (task_id, started_at);
 
 CREATE TABLE crewtop.task_history (

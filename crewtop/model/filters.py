@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from crewtop.model.errors import CrewtopError
 from crewtop.model.task import TaskStatus
 
 
-class FilterError(ValueError):
+class FilterError(CrewtopError):
     """The filter does not parse; the message says what is wrong and what is allowed."""
 
 

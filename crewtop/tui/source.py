@@ -6,16 +6,13 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from crewtop.model.errors import Unavailable as Unavailable
 from crewtop.model.filters import TaskFilter
 from crewtop.model.operations import Action, OperationResult, Target
 from crewtop.model.snapshot import Excerpt, Snapshot, TaskDetail, TaskPage
 
 Body = Literal["inputs", "result", "error", "traceback", "log"]
 """The long texts of a task that can be read in parts: inputs belong to the task, the others to one of its runs."""
-
-
-class Unavailable(Exception):
-    """A store cannot answer now; the message is one line that says which and why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,81 @@
+"""What a worker writes while a run goes on: calls, steps, progress. Times are seconds ago, for the database's clock to stamp."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from crewtop.model.pricing import Tokens
+
+
+@dataclass(frozen=True, slots=True)
+class CallEntry:
+    """An LLM call as it starts (outcome 'started', tokens and cost None) or as it ended.
+
+    tokens None is unknown; usage is the provider's usage as JSON text.
+    """
+
+    run_id: int
+    task_id: int
+    call_id: str
+    step_position: int | None
+    agent: str | None
+    provider: str | None
+    model: str
+    outcome: str
+    started_ago: float
+    seconds: float | None
+    tokens: Tokens | None
+    cost: Decimal | None
+    price_source: str
+    usage: str | None
+    finish_reason: str | None
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StepEntry:
+    """A step as it starts (status 'running') or as it ended."""
+
+    run_id: int
+    task_id: int
+    position: int
+    name: str
+    agent: str | None
+    description: str | None
+    status: str
+    output: str | None
+    error: str | None
+    started_ago: float
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a run is: the newest of its events, ago seconds since."""
+
+    run_id: int
+    step_position: int | None
+    step_count: int | None
+    agent: str | None
+    activity: str | None
+    ago: float
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """What a worker says of itself at each heartbeat. runs maps run_id to task_id; queues None is every queue."""
+
+    worker_id: str
+    host: str
+    pid: int
+    boot_id: str
+    version: str
+    queues: tuple[str, ...] | None
+    crews: tuple[str, ...]
+    slots: int
+    runs: dict[int, int]
+    lease_seconds: float
+    draining: bool
+    cpu_percent: float | None
+    memory_bytes: int | None

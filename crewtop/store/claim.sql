@@ -1,0 +1,37 @@
+-- Hand up to $4 ready tasks to worker $1: of queues $2 (NULL: every queue) and crews $3, for a lease of $5 seconds.
+-- Strictly by priority, then by due time; queues share one priority evenly. One probe of tasks_ready for each queue
+-- and priority, so that a million tasks that are not due yet or not urgent cost nothing.
+WITH lane AS (
+    SELECT q.name AS queue, p.priority
+    FROM crewtop.queues AS q CROSS JOIN generate_series(0, 4) AS p (priority)
+    WHERE q.paused_at IS NULL AND ($2::text[] IS NULL OR q.name = ANY ($2))
+    ORDER BY p.priority, random()
+), picked AS MATERIALIZED (
+    SELECT t.id, t.status
+    FROM lane CROSS JOIN LATERAL (
+        SELECT id, status
+        FROM crewtop.tasks
+        WHERE queue = lane.queue AND priority = lane.priority
+          AND status IN ('pending', 'retry') AND run_at <= now() AND crew = ANY ($3::text[])
+        ORDER BY run_at, id
+        LIMIT $4
+        FOR UPDATE SKIP LOCKED
+    ) AS t
+    LIMIT $4
+), claimed AS (
+    UPDATE crewtop.tasks AS t
+    SET status = 'running', version = version + 1, worker_id = $1, run_id = nextval('crewtop.runs_id_seq'),
+        lease_expires_at = now() + make_interval(secs => $5), cancel_requested_at = NULL
+    WHERE t.id = ANY (ARRAY(SELECT id FROM picked))
+    RETURNING t.*
+), run AS (
+    INSERT INTO crewtop.runs (id, task_id, worker_id, waited_seconds)
+    SELECT run_id, id, $1, greatest(0, extract(epoch FROM now() - run_at)) FROM claimed
+), history AS (
+    INSERT INTO crewtop.task_history (task_id, version, old_status, new_status, run_id, actor)
+    SELECT c.id, c.version, p.status, c.status, c.run_id, 'worker:' || $1
+    FROM claimed AS c JOIN picked AS p USING (id)
+)
+SELECT id AS task_id, run_id, queue, crew, priority, inputs::text, failed_runs AS failures,
+       failed_runs + crashed_runs + throttled_runs AS retries, max_attempts, budget_seconds
+FROM claimed ORDER BY priority, run_at, id

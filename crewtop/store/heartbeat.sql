@@ -1,0 +1,28 @@
+-- Worker $1 is alive: extend the leases of all its runs $2 by $3 seconds, write its row, bring back its orders.
+-- A task that an operator moved on, or that was rescued, is not among the held ones.
+WITH beat AS (
+    INSERT INTO crewtop.workers AS w
+        (id, host, pid, boot_id, crewtop, queues, crews, slots, busy, lease_seconds, cpu_percent, memory_bytes, draining)
+    VALUES ($1, $4, $5, $6, $7, $8, $9, $10, $11, $3, $12, $13, $14)
+    ON CONFLICT (id) DO UPDATE
+    SET heartbeat_at = now(), slots = excluded.slots, busy = excluded.busy, crews = excluded.crews,
+        queues = excluded.queues, cpu_percent = excluded.cpu_percent, memory_bytes = excluded.memory_bytes,
+        draining = w.draining OR excluded.draining, stopped_at = NULL
+    RETURNING desired_slots, draining
+), held AS MATERIALIZED (
+    SELECT t.id, t.run_id, t.cancel_requested_at
+    FROM (SELECT * FROM unnest($2::bigint[], $15::bigint[]) AS h (run_id, task_id) ORDER BY task_id) AS h
+    CROSS JOIN LATERAL (
+        SELECT id, run_id, cancel_requested_at FROM crewtop.tasks
+        WHERE id = h.task_id AND run_id = h.run_id AND status = 'running'
+        FOR NO KEY UPDATE
+    ) AS t
+), extended AS (
+    UPDATE crewtop.tasks AS t
+    SET lease_expires_at = now() + make_interval(secs => $3)
+    WHERE t.id = ANY (ARRAY(SELECT id FROM held))
+)
+SELECT b.desired_slots, b.draining,
+       ARRAY(SELECT run_id FROM held) AS held,
+       ARRAY(SELECT run_id FROM held WHERE cancel_requested_at IS NOT NULL) AS cancelling
+FROM beat AS b

@@ -1,0 +1,54 @@
+-- Write LLM calls as they start and as they end; a start that is already known changes nothing, an end is final.
+-- Not fenced: money was spent whoever holds the lease.
+WITH report AS (
+    SELECT *
+    FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::smallint[], $5::text[], $6::text[], $7::text[], $8::text[],
+                $9::float8[], $10::float8[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[],
+                $16::numeric[], $17::text[], $18::text[], $19::text[], $20::text[])
+         AS r (run_id, call_id, task_id, step_position, agent, provider, model, outcome, started_ago, seconds,
+               input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens,
+               cost, price_source, usage, finish_reason, error)
+), written AS (
+    INSERT INTO crewtop.llm_calls AS c
+        (run_id, call_id, task_id, step_position, agent, provider, model, outcome, started_at, seconds, input_tokens,
+         cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost, price_source, usage,
+         finish_reason, error)
+    SELECT run_id, call_id, task_id, step_position, agent, provider, model, outcome,
+           now() - make_interval(secs => started_ago), seconds, input_tokens, cache_read_tokens, cache_write_tokens,
+           output_tokens, reasoning_tokens, cost, price_source, usage::json, finish_reason, error
+    FROM report
+    ON CONFLICT (run_id, call_id) DO UPDATE
+    SET outcome = excluded.outcome, seconds = excluded.seconds, input_tokens = excluded.input_tokens,
+        cache_read_tokens = excluded.cache_read_tokens, cache_write_tokens = excluded.cache_write_tokens,
+        output_tokens = excluded.output_tokens, reasoning_tokens = excluded.reasoning_tokens, cost = excluded.cost,
+        price_source = excluded.price_source, usage = excluded.usage, finish_reason = excluded.finish_reason,
+        error = excluded.error
+    WHERE c.outcome = 'started' AND excluded.outcome <> 'started'
+    RETURNING c.*
+), locked AS MATERIALIZED (
+    -- In id order, as every statement that touches several tasks locks them: no deadlock.
+    SELECT id, queue, crew FROM crewtop.tasks WHERE id = ANY ($3) ORDER BY id FOR NO KEY UPDATE
+), ended AS (
+    SELECT w.*, t.queue, t.crew FROM written AS w JOIN locked AS t ON t.id = w.task_id WHERE outcome <> 'started'
+), charged AS (
+    UPDATE crewtop.tasks AS t
+    SET calls = t.calls + e.calls, unpriced_calls = t.unpriced_calls + e.unpriced,
+        tokens = t.tokens + e.tokens, cost = t.cost + e.cost
+    FROM (SELECT task_id, count(*) AS calls, count(*) FILTER (WHERE cost IS NULL) AS unpriced,
+                 coalesce(sum(coalesce(input_tokens, 0) + coalesce(cache_read_tokens, 0)
+                              + coalesce(cache_write_tokens, 0) + coalesce(output_tokens, 0)), 0) AS tokens,
+                 coalesce(sum(cost), 0) AS cost
+          FROM ended GROUP BY task_id) AS e
+    WHERE t.id = e.task_id
+)
+INSERT INTO crewtop.model_stats
+    (queue, crew, provider, model, calls, errors, rate_limited, unpriced, input_tokens, cache_read_tokens,
+     cache_write_tokens, output_tokens, reasoning_tokens, cost, latency)
+SELECT queue, crew, coalesce(provider, ''), model, count(*),
+       count(*) FILTER (WHERE outcome <> 'ok'), count(*) FILTER (WHERE outcome = 'rate_limited'),
+       count(*) FILTER (WHERE cost IS NULL),
+       coalesce(sum(input_tokens), 0), coalesce(sum(cache_read_tokens), 0), coalesce(sum(cache_write_tokens), 0),
+       coalesce(sum(output_tokens), 0), coalesce(sum(reasoning_tokens), 0), coalesce(sum(cost), 0),
+       (SELECT coalesce(jsonb_object_agg(b, n), '{}') FROM (
+            SELECT crewtop.bucket(s) AS b, count(*) AS n FROM unnest(array_agg(seconds)) AS s GROUP BY 1) AS h)
+FROM ended GROUP BY queue, crew, provider, model

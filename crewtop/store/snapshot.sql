@@ -1,0 +1,61 @@
+-- Everything that the screen shows, in one round trip, from counters, rollups and what runs now: never a scan of tasks.
+-- $1: stats from this instant on (the monitor keeps older buckets); $2: seconds of depth history; $3: seconds without
+-- progress that make a run stuck; $4: at most so many running rows; $5: spend from this instant on.
+SELECT json_build_object(
+'at', now(),
+'database', current_database(),
+'version', current_setting('server_version'),
+'read_only', pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on',
+'settings', (SELECT json_object_agg(key, value) FROM crewtop.settings),
+'queues', (
+    SELECT json_agg(json_build_object(
+        'name', q.name, 'paused_at', q.paused_at, 'paused_by', q.paused_by, 'paused_reason', q.paused_reason,
+        'oldest', (SELECT extract(epoch FROM now() - min(head.run_at)) FROM generate_series(0, 4) AS p (priority)
+                   CROSS JOIN LATERAL (SELECT run_at FROM crewtop.tasks
+                       WHERE queue = q.name AND priority = p.priority AND status IN ('pending', 'retry') AND run_at <= now()
+                       ORDER BY run_at LIMIT 1) AS head),
+        'next_due', (SELECT min(head.run_at) FROM generate_series(0, 4) AS p (priority)
+                   CROSS JOIN LATERAL (SELECT run_at FROM crewtop.tasks
+                       WHERE queue = q.name AND priority = p.priority AND status IN ('pending', 'retry') AND run_at > now()
+                       ORDER BY run_at LIMIT 1) AS head),
+        'later', (SELECT sum(due.n) FROM generate_series(0, 4) AS p (priority)
+                   CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE status = 'pending') AS n FROM (
+                       SELECT status FROM crewtop.tasks
+                       WHERE queue = q.name AND priority = p.priority AND status IN ('pending', 'retry') AND run_at > now()
+                       LIMIT 10000) AS capped) AS due)
+    ) ORDER BY q.name) FROM crewtop.queues AS q),
+'depth', (SELECT json_agg(d) FROM (
+    SELECT queue, crew, status, sum(n) AS n FROM crewtop.depth GROUP BY queue, crew, status HAVING sum(n) <> 0) AS d),
+'arrivals', (SELECT json_agg(d) FROM (
+    SELECT extract(epoch FROM date_bin('10 seconds', at, 'epoch'))::bigint AS bin,
+           coalesce(sum(n) FILTER (WHERE status IN ('pending', 'retry')), 0) AS backlog,
+           sum(n) AS arrived
+    FROM crewtop.depth WHERE span < 3600 AND at > now() - make_interval(secs => $2) GROUP BY 1 ORDER BY 1) AS d),
+'stats', (SELECT json_agg(s) FROM (
+    SELECT extract(epoch FROM date_bin('10 seconds', at, 'epoch'))::bigint AS bin, queue, completed, failed, retried,
+           met, missed, wait, run_ok, run_bad
+    FROM crewtop.stats WHERE at >= $1) AS s),
+'spend', (SELECT json_agg(s) FROM (
+    SELECT extract(epoch FROM date_bin('10 seconds', at, 'epoch'))::bigint AS bin, queue,
+           sum(calls) AS calls, sum(unpriced) AS unpriced, sum(cost)::text AS cost
+    FROM crewtop.model_stats WHERE at >= $5 GROUP BY 1, 2) AS s),
+'workers', (SELECT json_agg(w) FROM (
+    SELECT *, extract(epoch FROM now() - heartbeat_at) AS heartbeat_age FROM crewtop.workers
+    WHERE heartbeat_at > now() - interval '15 minutes' ORDER BY host, started_at LIMIT 500) AS w),
+'running', (SELECT json_agg(r) FROM (
+    SELECT t.id AS task_id, t.run_id, t.queue, t.crew, t.priority, t.worker_id, t.tokens, t.cost::text, t.unpriced_calls,
+           t.calls, t.budget_seconds, t.cancel_requested_at IS NOT NULL AS cancelling,
+           extract(epoch FROM now() - t.lease_expires_at) AS lease_overdue,
+           extract(epoch FROM now() - r.claimed_at) AS age, extract(epoch FROM now() - r.progress_at) AS idle,
+           r.step_position, r.step_count, r.agent, left(r.activity, 200) AS activity
+    FROM crewtop.tasks AS t JOIN crewtop.runs AS r ON r.id = t.run_id
+    WHERE t.status = 'running'
+    ORDER BY r.progress_at, t.id LIMIT $4) AS r),
+'stuck', (SELECT json_object_agg(queue, n) FROM (
+    SELECT t.queue, count(*) AS n
+    FROM crewtop.tasks AS t JOIN crewtop.runs AS r ON r.id = t.run_id
+    WHERE t.status = 'running'
+      AND (t.lease_expires_at < now() OR r.progress_at < now() - make_interval(secs => $3)
+           OR r.claimed_at < now() - make_interval(secs => t.budget_seconds))
+    GROUP BY t.queue) AS s)
+)

@@ -1,0 +1,2 @@
+-- Tasks $1 as they stand: what an operator sees before acting on them from the command line.
+SELECT id, version, status, crew, cost, unpriced_calls, calls FROM crewtop.tasks WHERE id = ANY ($1::bigint[]) ORDER BY id
