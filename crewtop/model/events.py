@@ -106,8 +106,7 @@ class Raised:
 Event = Loaded | StepStarted | StepEnded | CallStarted | CallEnded | ToolUsed | Returned | Raised
 
 _KINDS: dict[str, type[Event]] = {
-    kind.__name__: kind
-    for kind in (Loaded, StepStarted, StepEnded, CallStarted, CallEnded, ToolUsed, Returned, Raised)
+    kind.__name__: kind for kind in (Loaded, StepStarted, StepEnded, CallStarted, CallEnded, ToolUsed, Returned, Raised)
 }
 
 

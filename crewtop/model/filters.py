@@ -1,4 +1,4 @@
-"""What an operator types to narrow the task list, parsed into data: `status:failed crew:support queue:bulk timeout`."""
+"""What an operator types to narrow the task list, as data: `status:failed crew:support timeout`."""
 
 from __future__ import annotations
 

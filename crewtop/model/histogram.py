@@ -37,7 +37,7 @@ def merged(histograms: Iterable[Histogram]) -> Histogram:
 
 
 def quantile(histogram: Histogram, q: float) -> float | None:
-    """The q-quantile (0 to 1) in seconds, of rank floor(q (n - 1)) as DDSketch defines it; None of an empty histogram."""
+    """The q-quantile (0 to 1) in seconds, of rank floor(q (n - 1)) as DDSketch has it; None of nothing."""
     n = sum(histogram.values())
     if n == 0:
         return None

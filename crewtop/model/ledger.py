@@ -1,4 +1,7 @@
-"""What a worker writes while a run goes on: calls, steps, progress. Times are seconds ago, for the database's clock to stamp."""
+"""What a worker writes while a run goes on: calls, steps, progress.
+
+Times are seconds ago, for the database's clock to stamp.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arithmetic of tokens and money: one provider's usage into kinds that are priced apart, kinds times rates into dollars."""
+"""Arithmetic of tokens and money: a provider's usage into kinds that are priced apart, kinds and rates into dollars."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Everything that the screen shows at one instant, as plain data. None is unknown and is shown as '?' or '-', never as 0."""
+"""Everything that the screen shows at one instant, as plain data.
+
+None is unknown and is shown as '?' or '-', never as 0.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,7 @@ class QueueRow:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One bucket of the charts: at is its start; backlog is at its end; spend in US dollars a bucket; rest per bucket."""
+    """One bucket of the charts: at is its start; backlog is at its end; spend in US dollars and counts are of it."""
 
     at: datetime
     backlog: int
@@ -97,7 +100,7 @@ class WorkerRow:
 
 @dataclass(frozen=True, slots=True)
 class RunningRow:
-    """One run in progress. age, idle (since the last step, call or tool event) in seconds; stuck is the reason or None."""
+    """One run in progress. age and idle (since its last event) in seconds; stuck is the reason or None."""
 
     task_id: int
     run_id: int
@@ -119,7 +122,7 @@ class RunningRow:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The whole picture. at is the database's clock; pooled says that notifications do not work through this connection."""
+    """The whole picture. at is the database's clock; simulated: its figures come from a simulated provider."""
 
     at: datetime
     database: str
@@ -146,7 +149,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
-    """One line of the task list. age in seconds since created_at; attempt counts spent attempts, plus one while running.
+    """One line of the task list. age in seconds since created_at; attempt counts spent attempts and the running one.
 
     error is at most 500 characters; step is the last run's position, step_count and agent.
     """
@@ -177,7 +180,7 @@ class TaskRow:
 
 @dataclass(frozen=True, slots=True)
 class TaskPage:
-    """Rows that match a filter, in its order; more says that the list goes on after the last one; at is the database's clock."""
+    """Rows that match a filter, in its order; more says that the list goes on; at is the database's clock."""
 
     at: datetime
     rows: tuple[TaskRow, ...]

@@ -1,4 +1,4 @@
-"""What a task is: its priority, its status, how a run of it can end, and what a worker is handed when it claims one."""
+"""What a task is: its priority, its status, how a run of it can end, and what a worker is handed."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class NewTask:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A task that a worker now holds. run_id is the lease token; inputs is JSON text; failures counts spent attempts."""
+    """A task that a worker now holds. run_id is the lease token; inputs is JSON text; failures are spent attempts."""
 
     task_id: int
     run_id: int

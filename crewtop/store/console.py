@@ -1,0 +1,225 @@
+"""What the screen and the command line read, and an operator's actions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import asyncpg
+
+from crewtop.model.filters import SORTS, TaskFilter
+from crewtop.model.money import Money
+from crewtop.model.operations import RULES, Action, ItemOutcome, OperationResult, Target
+from crewtop.model.snapshot import (
+    CallRow,
+    Excerpt,
+    HistoryRow,
+    RunRow,
+    StepRow,
+    TaskDetail,
+    TaskPage,
+    TaskRow,
+)
+from crewtop.model.stuck import stuck_reason
+from crewtop.model.task import TaskStatus
+from crewtop.store.database import Database, statement
+
+FIRST_CHUNK = 65_536
+"""Characters of a long text that a task's story carries; the rest is read on demand."""
+
+_ORDERS = {
+    "newest": "t.id DESC",
+    "oldest": "t.id",
+    "cost": "t.cost DESC, t.id DESC",
+    "tokens": "t.tokens DESC, t.id DESC",
+    "priority": "t.priority, t.run_at, t.id",
+}
+if _ORDERS.keys() != SORTS.keys():
+    raise AssertionError("every sort has an order")
+
+
+async def read_snapshot(
+    database: Database,
+    stats_since: datetime,
+    spend_since: datetime,
+    history_seconds: float,
+    no_progress_seconds: float,
+    running_limit: int,
+) -> dict[str, Any]:
+    """The raw figures of one instant as store/snapshot.sql lays them out, in one round trip."""
+    row = await database.fetchrow(
+        "snapshot", stats_since, history_seconds, no_progress_seconds, running_limit, spend_since
+    )
+    if row is None:
+        raise AssertionError("a select without a table answers one row")
+    figures: dict[str, Any] = json.loads(row[0])
+    return figures
+
+
+async def list_tasks(
+    database: Database, task_filter: TaskFilter, sort: str, limit: int, no_progress_seconds: float
+) -> TaskPage:
+    """The first limit tasks that match, in the order named by sort (a key of model.filters.SORTS)."""
+    rows = await database.fetch(
+        "list_tasks",
+        list(task_filter.statuses) or None,
+        list(task_filter.crews) or None,
+        list(task_filter.queues) or None,
+        task_filter.priority,
+        task_filter.text,
+        limit + 1,
+        order=_ORDERS[sort],
+    )
+    at = rows[0]["at"] if rows else await _now(database)
+    shown = tuple(_task_row(row, no_progress_seconds) for row in rows[:limit])
+    return TaskPage(at, shown, more=len(rows) > limit)
+
+
+async def read_detail(database: Database, task_id: int, no_progress_seconds: float) -> TaskDetail | None:
+    """A task's whole story as of one instant, or None where there is no such task."""
+    async with (
+        database.connection() as connection,
+        connection.transaction(isolation="repeatable_read", readonly=True),
+    ):
+        line = await connection.fetchrow(statement("task_line"), task_id, FIRST_CHUNK)
+        if line is None:
+            return None
+        runs = await connection.fetch(statement("task_runs"), task_id, FIRST_CHUNK)
+        steps = await connection.fetch(statement("task_steps"), task_id, FIRST_CHUNK)
+        calls = await connection.fetch(statement("task_calls"), task_id)
+        history = await connection.fetch(statement("task_history"), task_id)
+    return TaskDetail(
+        at=line["at"],
+        task=_task_row(line, no_progress_seconds),
+        inputs=Excerpt(line["inputs"], line["inputs_size"]),
+        runs=tuple(_run_row(row) for row in runs),
+        steps=tuple(_step_row(row) for row in steps),
+        calls=tuple(_call_row(row) for row in calls),
+        history=tuple(HistoryRow(**row) for row in history),
+        calls_total=calls[0]["total"] if calls else 0,
+    )
+
+
+async def read_body(database: Database, task_id: int, run_id: int | None, body: str, limit: int) -> Excerpt:
+    """The first limit characters of one long text: body is inputs, result, error, traceback or log."""
+    row = await database.fetchrow(f"body_{body}", task_id, run_id, limit)
+    return Excerpt(row["text"] or "", row["size"] or 0) if row else Excerpt("", 0)
+
+
+async def targets(database: Database, task_ids: Sequence[int]) -> list[tuple[Target, TaskStatus]]:
+    """Tasks as they stand now, for an action from the command line; ids that do not exist are left out."""
+    rows = await database.fetch("targets", list(task_ids))
+    return [(Target(row["id"], row["version"]), TaskStatus(row["status"])) for row in rows]
+
+
+async def operate(
+    database: Database, action: Action, seen: Sequence[Target], actor: str, reason: str | None
+) -> tuple[OperationResult, frozenset[str]]:
+    """Apply an action to tasks as they were seen, recorded as one operation. Answers it, and the queues to wake."""
+    by_id = {target.task_id: target.version for target in seen}
+    rows = await database.fetch(
+        "operate",
+        action,
+        list(by_id),
+        list(by_id.values()),
+        actor,
+        reason,
+        list(RULES[action].eligible),
+    )
+    items = tuple(
+        ItemOutcome(row["task_id"], row["done"], row["why"], row["run_id"], row["worker_id"])
+        for row in rows
+        if row["task_id"] is not None
+    )
+    woken = frozenset(row["queue"] for row in rows if row["queue"] is not None)
+    return OperationResult(rows[0]["operation_id"], action, items), woken
+
+
+async def order_worker(database: Database, worker_id: str, slots: int | None, drain: bool) -> bool:
+    """Ask a worker for a number of slots, or to drain; answers whether there is such a worker."""
+    return await database.fetchrow("order_worker", worker_id, slots, drain) is not None
+
+
+async def _now(database: Database) -> datetime:
+    async with database.connection() as connection:
+        now: datetime = await connection.fetchval("SELECT now()")
+        return now
+
+
+def _task_row(row: asyncpg.Record, no_progress_seconds: float) -> TaskRow:
+    status = TaskStatus(row["status"])
+    running = status is TaskStatus.RUNNING
+    return TaskRow(
+        id=row["id"],
+        queue=row["queue"],
+        crew=row["crew"],
+        status=status,
+        version=row["version"],
+        priority=row["priority"],
+        age=(row["at"] - row["created_at"]).total_seconds(),
+        created_at=row["created_at"],
+        run_at=row["run_at"],
+        finished_at=row["finished_at"],
+        attempt=row["failed_runs"] + running,
+        max_attempts=row["max_attempts"],
+        step_position=row["step_position"],
+        step_count=row["step_count"],
+        agent=row["agent"],
+        activity=row["activity"],
+        tokens=row["tokens"],
+        cost=Money(row["cost"], row["unpriced_calls"], row["calls"]),
+        error=row["error"],
+        cancelling=row["cancelling"],
+        stuck=stuck_reason(
+            row["lease_overdue"],
+            row["run_age"],
+            row["budget_seconds"],
+            row["idle"],
+            row["activity"],
+            no_progress_seconds,
+        )
+        if running
+        else None,
+        worker_id=row["worker_id"],
+    )
+
+
+def _excerpt(row: asyncpg.Record, name: str) -> Excerpt | None:
+    return Excerpt(row[name], row[f"{name}_size"]) if row[name] is not None else None
+
+
+def _run_row(row: asyncpg.Record) -> RunRow:
+    return RunRow(
+        id=row["id"],
+        worker_id=row["worker_id"],
+        outcome=row["outcome"],
+        claimed_at=row["claimed_at"],
+        waited_seconds=row["waited_seconds"],
+        finished_at=row["finished_at"],
+        seconds=row["seconds"],
+        result=_excerpt(row, "result"),
+        error_type=row["error_type"],
+        error=_excerpt(row, "error"),
+        traceback=_excerpt(row, "traceback"),
+        late=row["late"],
+        replaced=row["replaced"],
+        log_tail=_excerpt(row, "log_tail"),
+    )
+
+
+def _step_row(row: asyncpg.Record) -> StepRow:
+    plain = ("run_id", "position", "name", "agent", "description", "status", "error", "started_at", "seconds")
+    return StepRow(**{name: row[name] for name in plain}, output=_excerpt(row, "output"))
+
+
+def _call_row(row: asyncpg.Record) -> CallRow:
+    plain = (
+        "run_id", "call_id", "step_position", "agent", "provider", "model", "outcome", "started_at", "seconds",
+        "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens", "price_source",
+        "error",
+    )  # fmt: skip
+    # A call that still waits is unknown too: its cost may be anything.
+    cost = Money(row["cost"], 0, 1) if row["cost"] is not None else Money(unknown=1, calls=1)
+    return CallRow(**{name: row[name] for name in plain}, cost=cost)

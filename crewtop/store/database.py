@@ -1,0 +1,144 @@
+"""The connection to Postgres: a small pool, statements by file name, and one error for 'not now'."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from functools import cache
+from importlib.resources import files
+from typing import Any, Self, cast
+from urllib.parse import urlsplit
+
+import asyncpg
+
+from crewtop.model.errors import CrewtopError, Unavailable
+
+CONNECT_TIMEOUT_SECONDS = 5.0
+
+# What a healthy server says to a statement that is at fault; everything else may pass by waiting.
+_TRANSIENT = (
+    OSError,
+    asyncio.TimeoutError,
+    asyncpg.InterfaceError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,  # shutdown, terminated, starting up
+    asyncpg.InsufficientResourcesError,  # too many connections, disk full
+    asyncpg.InvalidAuthorizationSpecificationError,
+    asyncpg.ReadOnlySQLTransactionError,  # an old primary after a failover
+    asyncpg.TransactionRollbackError,  # deadlock, serialization
+    asyncpg.InternalClientError,
+)
+
+
+@cache
+def statement(name: str) -> str:
+    """The text of store/<name>.sql."""
+    return files("crewtop.store").joinpath(f"{name}.sql").read_text("utf-8")
+
+
+class Database:
+    """A pool of connections to one database.
+
+    Arguments: dsn; application_name, shown in pg_stat_activity; connections, the most that it opens; timeout in
+    seconds for one statement, which is cancelled then; prepared=False keeps no named statements, which a
+    pooler in transaction mode needs and which gives every statement a plan for its own arguments.
+    """
+
+    def __init__(
+        self,
+        dsn: str,
+        *,
+        application_name: str,
+        connections: int = 4,
+        timeout: float = 30.0,
+        prepared: bool = True,
+    ) -> None:
+        self.dsn = dsn
+        self._application_name = application_name
+        self._connections = connections
+        self._timeout = timeout
+        self._prepared = prepared
+        self._pool: asyncpg.Pool[asyncpg.Record] | None = None
+        self._opening = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End every connection, running statements included."""
+        if self._pool is not None:
+            pool, self._pool = self._pool, None
+            pool.terminate()
+
+    async def fetch(self, name: str, *arguments: object, order: str | None = None) -> list[asyncpg.Record]:
+        """Run store/<name>.sql in a transaction of its own and answer its rows.
+
+        order replaces the statement's /* order */ mark: a constant of this program, never input.
+        Raises Unavailable where the server cannot answer now, CrewtopError where the schema is missing.
+        """
+        text = statement(name) if order is None else statement(name).replace("/* order */", order)
+        async with self.connection() as connection:
+            return await connection.fetch(text, *arguments, timeout=self._timeout)
+
+    async def fetchrow(self, name: str, *arguments: object) -> asyncpg.Record | None:
+        """Like fetch, for the one row of a statement that has at most one."""
+        rows = await self.fetch(name, *arguments)
+        return rows[0] if rows else None
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
+        """A connection of the pool, for several statements in one transaction. Raises as fetch does."""
+        try:
+            pool = await self._opened()
+            async with pool.acquire(timeout=CONNECT_TIMEOUT_SECONDS) as connection:
+                yield cast("asyncpg.Connection[asyncpg.Record]", connection)
+        except asyncpg.QueryCanceledError as error:
+            raise Unavailable(f"postgres: the query took over {self._timeout:g} s: narrow the filter") from error
+        except _TRANSIENT as error:
+            raise Unavailable(f"postgres: {reason(error)}") from error
+        except (
+            asyncpg.UndefinedTableError,
+            asyncpg.InvalidSchemaNameError,
+            asyncpg.UndefinedFunctionError,
+        ) as error:
+            raise CrewtopError(f"{self.name} has no crewtop schema ({error}): run `crewtop db init`") from error
+        except asyncpg.InvalidCatalogNameError as error:
+            raise CrewtopError(f"postgres: {error}: create it, or mend the DSN") from error
+        except asyncpg.InsufficientPrivilegeError as error:
+            raise CrewtopError(f"postgres: {error}: ask for the role, or use another DSN") from error
+
+    @property
+    def name(self) -> str:
+        """Which database this is, without its password."""
+        parts = urlsplit(self.dsn)
+        return f"{parts.path.lstrip('/') or 'database'} on {parts.hostname or 'local socket'}"
+
+    async def _opened(self) -> asyncpg.Pool[asyncpg.Record]:
+        async with self._opening:
+            if self._pool is None:
+                self._pool = await asyncpg.create_pool(
+                    self.dsn,
+                    min_size=0,
+                    max_size=self._connections,
+                    timeout=CONNECT_TIMEOUT_SECONDS,
+                    max_inactive_connection_lifetime=60,
+                    statement_cache_size=100 if self._prepared else 0,
+                    server_settings={"application_name": self._application_name},
+                )
+            return self._pool
+
+
+def reason(error: BaseException) -> str:
+    """One line that says what went wrong, for errors that often carry no text."""
+    text = re.sub(r"\s+", " ", str(error)).strip()
+    return text or {"TimeoutError": "no answer in time"}.get(type(error).__name__, type(error).__name__)
+
+
+def columns(rows: Sequence[Sequence[Any]], width: int) -> list[list[Any]]:
+    """Rows turned into width columns, which is how unnest takes them."""
+    return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(width)]

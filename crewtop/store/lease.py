@@ -1,0 +1,90 @@
+"""What a worker asks of the database: claim, hold, finish, and take back what others lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from crewtop.model import task as limits
+from crewtop.model.ledger import Beat
+from crewtop.model.task import Claim, Finish, Finished, Held, Orders, TaskStatus
+from crewtop.store.database import Database, columns
+
+
+@dataclass(frozen=True, slots=True)
+class Rescued:
+    """A task that was taken back from a worker that is gone."""
+
+    task_id: int
+    run_id: int
+    status: TaskStatus
+    queue: str
+    why: str
+
+
+async def claim(
+    database: Database,
+    worker_id: str,
+    queues: Sequence[str] | None,
+    crews: Sequence[str],
+    limit: int,
+    lease_seconds: float,
+) -> list[Claim]:
+    """Take up to limit ready tasks of these queues (None: all) and crews, in claim order, for one lease."""
+    rows = await database.fetch("claim", worker_id, queues, list(crews), limit, lease_seconds)
+    return [Claim(**row) for row in rows]
+
+
+async def finish(
+    database: Database, worker_id: str, reports: Sequence[Finish], service_levels: Sequence[float]
+) -> list[Finished]:
+    """Record how runs ended, all or none. What had lost its lease is answered with accepted=False and kept as late.
+
+    service_levels: seconds that a task of P0 to P4 may wait.
+    """
+    ordered = sorted(reports, key=lambda report: report.task_id)
+    rows = [
+        (
+            r.run_id, r.task_id, r.outcome, r.seconds, r.result, r.error_type, r.error, r.traceback, r.replaced,
+            r.log_tail, r.delay_seconds, r.terminal,
+        )
+        for r in ordered
+    ]  # fmt: skip
+    answer = await database.fetch(
+        "finish", worker_id, *columns(rows, 12), list(service_levels),
+        limits.MAX_INTERRUPTIONS, limits.MAX_CRASHES, limits.THROTTLE_LIMIT_SECONDS,
+    )  # fmt: skip
+    return [
+        Finished(
+            row["run_id"],
+            row["task_id"],
+            row["accepted"],
+            TaskStatus(row["status"]) if row["status"] else None,
+        )
+        for row in answer
+    ]
+
+
+async def heartbeat(database: Database, beat: Beat) -> Orders:
+    """Extend the leases of all the worker's runs, write its row, and bring back its orders."""
+    row = await database.fetchrow(
+        "heartbeat", beat.worker_id, list(beat.runs), beat.lease_seconds, beat.host, beat.pid, beat.boot_id,
+        beat.version, beat.queues, beat.crews, beat.slots, len(beat.runs), beat.cpu_percent, beat.memory_bytes, beat.draining,
+        list(beat.runs.values()),
+    )  # fmt: skip
+    if row is None:
+        raise AssertionError("an upsert always answers")
+    held, cancelling = set(row["held"]), set(row["cancelling"])
+    runs = tuple(Held(run_id, run_id in held, run_id in cancelling) for run_id in beat.runs)
+    return Orders(runs, row["desired_slots"], row["draining"])
+
+
+async def rescue(database: Database, worker_id: str, delay_seconds: float, limit: int = 100) -> list[Rescued]:
+    """Take back tasks whose lease ran out, whoever held them; they run again after delay_seconds."""
+    rows = await database.fetch("rescue", worker_id, limits.MAX_LOSSES, delay_seconds, limit)
+    return [Rescued(r["task_id"], r["run_id"], TaskStatus(r["status"]), r["queue"], r["why"]) for r in rows]
+
+
+async def stop_worker(database: Database, worker_id: str) -> None:
+    """Say that a worker ended in good order."""
+    await database.fetch("stop_worker", worker_id)

@@ -1,0 +1,48 @@
+"""What a worker writes while runs go on: LLM calls, steps, progress."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crewtop.model.ledger import CallEntry, Progress, StepEntry
+from crewtop.store.database import Database, columns
+
+
+async def record_calls(database: Database, entries: Sequence[CallEntry]) -> None:
+    """Write calls as they start and end, one entry a call. Not fenced: the money is spent whoever holds the lease."""
+    rows = [
+        (
+            e.run_id, e.call_id, e.task_id, e.step_position, e.agent, e.provider, e.model, e.outcome, e.started_ago,
+            e.seconds, e.tokens and e.tokens.input, e.tokens and e.tokens.cache_read, e.tokens and e.tokens.cache_write,
+            e.tokens and e.tokens.output, e.tokens and e.tokens.reasoning, e.cost, e.price_source, e.usage,
+            e.finish_reason, e.error,
+        )
+        for e in entries
+    ]  # fmt: skip
+    if rows:
+        await database.fetch("record_calls", *columns(rows, 20))
+
+
+async def record_steps(database: Database, entries: Sequence[StepEntry]) -> None:
+    """Write steps as they start and end, at most one entry a step, under the fence of their run."""
+    rows = [
+        (
+            e.run_id, e.position, e.task_id, e.name, e.agent, e.description, e.status, e.output, e.error,
+            e.started_ago, e.seconds,
+        )
+        for e in entries
+    ]  # fmt: skip
+    if rows:
+        await database.fetch("record_steps", *columns(rows, 11))
+
+
+async def record_progress(database: Database, entries: Sequence[Progress]) -> None:
+    """Move the progress clocks of runs, at most one entry a run."""
+    rows = [(e.run_id, e.step_position, e.step_count, e.agent, e.activity, e.ago) for e in entries]
+    if rows:
+        await database.fetch("record_progress", *columns(rows, 6))
+
+
+async def close_calls(database: Database, run_ids: Sequence[int] | None, older_than_seconds: float = 0.0) -> None:
+    """Mark unanswered calls of ended runs as killed at unknown cost; None: of every run that ended that long ago."""
+    await database.fetch("close_calls", run_ids, older_than_seconds)
