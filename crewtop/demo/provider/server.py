@@ -1,0 +1,177 @@
+"""The server: connections, endpoints, and the faults on the way to an answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from crewtop.demo.provider.answers import reply_to
+from crewtop.demo.provider.behaviour import Behaviour, Fate, Fates, Fault
+from crewtop.demo.provider.books import Books, Call
+from crewtop.demo.provider.chat import BadRequestError, Chat, parse_chat
+from crewtop.demo.provider.completion import chunks, completion, error_body
+from crewtop.demo.provider.usage import count_usage
+from crewtop.demo.provider.wire import (
+    Request,
+    WireError,
+    event_stream,
+    json_response,
+    read_request,
+    response_head,
+)
+
+RUN_HEADER = "X-Crewtop-Run"
+MODELS = ("gpt-4.1", "gpt-4.1-mini", "gpt-4o-mini", "o4-mini")
+"""What GET /v1/models lists: the models of the shop's crews. A call may name any other as well."""
+_BACKLOG = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A running provider. url: what a client takes as its base address. books: all calls so far."""
+
+    url: str
+    books: Books
+
+
+@asynccontextmanager
+async def serve(behaviour: Behaviour | None = None, port: int = 0) -> AsyncIterator[Provider]:
+    """Run a provider on 127.0.0.1 in this event loop for as long as the block lasts.
+
+    port: 0 takes a free one. Yields the Provider; at the end of the block its clients are cut off, even
+    unanswered ones. Raises OSError if the port is taken.
+    """
+    behaviour = behaviour or Behaviour()
+    fates, books = Fates(behaviour), Books()
+    connections: set[asyncio.Task[None]] = set()
+
+    def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(_Connection(reader, writer, behaviour, fates, books).run())
+        connections.add(task)
+        task.add_done_callback(connections.discard)
+
+    server = await asyncio.start_server(connected, "127.0.0.1", port, backlog=_BACKLOG)
+    try:
+        yield Provider(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", books)
+    finally:
+        server.close()
+        for connection in connections:
+            connection.cancel()
+        await asyncio.gather(*connections, return_exceptions=True)
+        await server.wait_closed()
+
+
+@dataclass(frozen=True, slots=True)
+class _Connection:
+    """One client's connection. Each method that answers returns whether the connection lives on."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    behaviour: Behaviour
+    fates: Fates
+    books: Books
+
+    async def run(self) -> None:
+        """Answer requests until the client leaves or a fault ends the connection."""
+        try:
+            while (request := await read_request(self.reader)) and await self._answer(request):
+                if request.headers.get("connection", "").lower() == "close":
+                    return
+        except WireError as error:
+            await self._send(json_response(error.status, error_body(str(error), "invalid_request_error")))
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            self.writer.close()
+
+    async def _answer(self, request: Request) -> bool:
+        match request.method, request.path:
+            case "POST", "/v1/chat/completions":
+                return await self._chat(request)
+            case "GET", "/v1/models":
+                listed = [{"id": name, "object": "model", "owned_by": "simulated"} for name in MODELS]
+                return await self._send(json_response(200, {"object": "list", "data": listed}))
+            case "GET", "/__books":
+                return await self._send(json_response(200, self.books.as_json(request.query.get("run"))))
+        message = f"there is no {request.method} {request.path}"
+        return await self._send(json_response(404, error_body(message, "invalid_request_error")))
+
+    async def _chat(self, request: Request) -> bool:
+        try:
+            chat = parse_chat(request.body)
+        except BadRequestError as error:
+            return await self._send(json_response(400, error_body(str(error), "invalid_request_error")))
+        refusal = _key_refusal(request.headers.get("authorization", ""))
+        fate = Fate(None, 0.0) if refusal else self.fates.deal(chat.model)
+        run = request.headers.get(RUN_HEADER.lower())
+        call = self.books.enter(run=run, model=chat.model, streamed=chat.stream, fault=fate.fault)
+        clock = asyncio.get_running_loop().time
+        arrived = clock()
+        try:
+            if refusal:
+                return await self._refuse(call, *refusal)
+            return await self._meet(chat, call, fate.latency_seconds)
+        finally:
+            call.seconds = clock() - arrived
+
+    async def _meet(self, chat: Chat, call: Call, latency_seconds: float) -> bool:
+        if call.fault is Fault.RATE_LIMIT:
+            body = error_body(f"Rate limit reached for {chat.model}", "requests", "rate_limit_exceeded")
+            return await self._refuse(call, 429, body, retry_after=self.behaviour.retry_after_seconds)
+        await asyncio.sleep(latency_seconds)
+        if self.reader.at_eof() or self.writer.is_closing():
+            return False
+        if call.fault is Fault.SERVER_ERROR:
+            return await self._refuse(call, 500, error_body("The server had an error", "server_error"))
+        if call.fault is Fault.HANG:
+            return await self._hang()
+        if call.fault is Fault.DRIP:
+            return await self._drip(call)
+        return await self._complete(chat, call)
+
+    async def _refuse(self, call: Call, status: int, body: dict[str, Any], retry_after: int | None = None) -> bool:
+        call.status = status
+        headers = {} if retry_after is None else {"retry-after": str(retry_after)}
+        return await self._send(json_response(status, body, headers))
+
+    async def _hang(self) -> bool:
+        while await self.reader.read(1024):
+            pass
+        return False
+
+    async def _drip(self, call: Call) -> bool:
+        call.status = 200
+        await self._send(response_head(200, {"content-type": "application/json", "content-length": "1000000"}))
+        while not self.reader.at_eof():
+            await self._send(b" ")
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.reader.read(1), self.behaviour.drip_seconds)
+        return False
+
+    async def _complete(self, chat: Chat, call: Call) -> bool:
+        reply = reply_to(chat)
+        call.status = 200
+        call.usage = count_usage(chat, reply)
+        call.usage_reported = call.fault is not Fault.NO_USAGE and (chat.include_usage or not chat.stream)
+        call.tool = reply.tool_call.name if reply.tool_call else None
+        if chat.stream:
+            return await self._send(event_stream(chunks(call, reply)))
+        return await self._send(json_response(200, completion(call, reply)))
+
+    async def _send(self, data: bytes) -> bool:
+        self.writer.write(data)
+        await self.writer.drain()
+        return True
+
+
+def _key_refusal(authorization: str) -> tuple[int, dict[str, Any]] | None:
+    """Status and body for a key that will not do. Nobody pays here: its first letters say what is wrong."""
+    key = authorization.removeprefix("Bearer").strip()
+    if not key or key.startswith("revoked"):
+        return 401, error_body("Incorrect API key provided", "invalid_request_error", "invalid_api_key")
+    if key.startswith("exhausted"):
+        return 429, error_body("You exceeded your current quota", "insufficient_quota", "insufficient_quota")
+    return None
