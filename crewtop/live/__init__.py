@@ -1,0 +1,1 @@
+"""Redis or Valkey: the fast lane. Everything in it can vanish; nothing here raises because it did."""

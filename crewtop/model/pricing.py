@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from crewtop.model.errors import CrewtopError
+from crewtop.model.errors import Refused
 
 MILLION = Decimal(1_000_000)
 
@@ -116,11 +116,11 @@ def _first(usage: Mapping[str, Any], *names: str) -> int | None:
 
 
 def money(value: object, what: str) -> Decimal:
-    """A price from a configuration file. Raises CrewtopError unless it is a finite number of at least 0."""
+    """A price from a configuration file. Raises Refused unless it is a finite number of at least 0."""
     try:
         amount = Decimal(str(value))
     except InvalidOperation:
         amount = Decimal("NaN")
     if not amount.is_finite() or not 0 <= amount <= MILLION:
-        raise CrewtopError(f"{what} = {value!r}: a price is US dollars a million tokens, from 0 to 1000000")
+        raise Refused(f"{what} = {value!r}: a price is US dollars a million tokens, from 0 to 1000000")
     return amount

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Literal
 
 from crewtop.model.money import Money
 from crewtop.model.task import TaskStatus
@@ -185,6 +186,19 @@ class TaskPage:
     at: datetime
     rows: tuple[TaskRow, ...]
     more: bool
+
+
+Body = Literal["inputs", "result", "error", "traceback", "log"]
+"""The long texts of a task that can be read in parts: inputs belong to the task, the others to one of its runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogLines:
+    """More of a run's output. lost counts lines dropped before these at a limit; note says why there are none."""
+
+    lines: tuple[str, ...]
+    lost: int = 0
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

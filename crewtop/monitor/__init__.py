@@ -1,0 +1,1 @@
+"""Postgres and Redis turned into Snapshots, once a tick."""

@@ -69,7 +69,7 @@ WITH report AS MATERIALIZED (
     FROM moved AS m JOIN judged AS j USING (id)
 ), counted AS (
     SELECT j.queue, j.crew, j.new_status, j.outcome, e.waited_seconds, j.seconds,
-           e.waited_seconds <= coalesce(q.service_levels, $14::float8[])[j.priority + 1] AS met,
+           e.waited_seconds <= (coalesce(q.service_levels, $14::float8[]))[j.priority + 1] AS met,
            -- The first start alone is judged against the service level; a retry waits on purpose.
            j.failed_runs + j.crashed_runs + j.interrupted_runs = 0 AS first
     FROM judged AS j JOIN ended AS e ON e.id = j.run_id JOIN crewtop.queues AS q ON q.name = j.queue

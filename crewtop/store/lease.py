@@ -69,7 +69,8 @@ async def heartbeat(database: Database, beat: Beat) -> Orders:
     """Extend the leases of all the worker's runs, write its row, and bring back its orders."""
     row = await database.fetchrow(
         "heartbeat", beat.worker_id, list(beat.runs), beat.lease_seconds, beat.host, beat.pid, beat.boot_id,
-        beat.version, beat.queues, beat.crews, beat.slots, len(beat.runs), beat.cpu_percent, beat.memory_bytes, beat.draining,
+        beat.version, beat.queues, beat.crews, beat.slots, len(beat.runs), beat.cpu_percent, beat.memory_bytes,
+        beat.draining,
         list(beat.runs.values()),
     )  # fmt: skip
     if row is None:

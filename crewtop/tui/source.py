@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 from crewtop.model.errors import Unavailable as Unavailable
 from crewtop.model.filters import TaskFilter
 from crewtop.model.operations import Action, OperationResult, Target
+from crewtop.model.snapshot import Body as Body
 from crewtop.model.snapshot import Excerpt, Snapshot, TaskDetail, TaskPage
-
-Body = Literal["inputs", "result", "error", "traceback", "log"]
-"""The long texts of a task that can be read in parts: inputs belong to the task, the others to one of its runs."""
-
-
-@dataclass(frozen=True, slots=True)
-class LogLines:
-    """More of a run's output. lost counts lines that were dropped before these because a limit was reached."""
-
-    lines: tuple[str, ...]
-    lost: int = 0
+from crewtop.model.snapshot import LogLines as LogLines
 
 
 class Source(Protocol):

@@ -1,0 +1,203 @@
+"""Settings: defaults < crewtop.toml < environment < flags.
+
+The file is ./crewtop.toml, or what --config or CREWTOP_CONFIG names. In the environment CREWTOP_POSTGRES and
+CREWTOP_REDIS name the servers, and CREWTOP_<TABLE>__<KEY> any other value, such as CREWTOP_WORKER__SLOTS=8.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
+
+from crewtop.model.errors import CrewtopError
+from crewtop.model.pricing import Rates, money
+from crewtop.model.stuck import NO_PROGRESS_SECONDS
+from crewtop.model.task import SERVICE_LEVELS_SECONDS
+
+Seconds = Annotated[float, Field(gt=0, le=31_536_000, allow_inf_nan=False)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Postgres(_Table):
+    """[postgres]: dsn None starts the embedded server."""
+
+    dsn: str | None = None
+
+
+class RedisServer(_Table):
+    """[redis]: url None starts the embedded server, if Postgres is embedded too."""
+
+    url: str | None = None
+
+
+class QueueSettings(_Table):
+    """[queue]: what producers are held to."""
+
+    max_input_bytes: Annotated[int, Field(ge=1, le=256 * 1024 * 1024)] = 1024 * 1024
+    service_levels_seconds: tuple[Seconds, Seconds, Seconds, Seconds, Seconds] = SERVICE_LEVELS_SECONDS  # type: ignore[assignment]
+
+
+class WorkerSettings(_Table):
+    """[worker]: how a worker runs crews."""
+
+    slots: Annotated[int, Field(ge=1, le=1_000)] = 4
+    lease_seconds: Annotated[float, Field(ge=2, le=3_600)] = 30.0
+    poll_seconds: Seconds = 2.0
+    grace_seconds: Annotated[float, Field(ge=0, le=86_400)] = 30.0
+    budget_seconds: Seconds = 3_600.0
+    kill_grace_seconds: Annotated[float, Field(ge=0, le=600)] = 1.0
+    backoff_seconds: Seconds = 5.0
+    backoff_limit_seconds: Seconds = 600.0
+    max_result_bytes: Annotated[int, Field(ge=1_024, le=256 * 1024 * 1024)] = 32 * 1024 * 1024
+
+
+class ScreenSettings(_Table):
+    """[screen]: how the console looks."""
+
+    theme: str = "crewtop-dark"
+    interval_seconds: Annotated[float, Field(ge=0.1, le=60)] = 1.0
+    no_progress_seconds: Seconds = NO_PROGRESS_SECONDS
+
+
+class Price(_Table):
+    """[llm.prices."provider/model"]: US dollars a million tokens. Cached input costs as much as input unless stated."""
+
+    input: Decimal
+    output: Decimal
+    cache_read: Decimal | None = None
+    cache_write: Decimal | None = None
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _finite(cls, value: object) -> Decimal:
+        return money(value, "price")
+
+    def rates(self) -> Rates:
+        """The same as the ledger reckons with."""
+        return Rates(
+            self.input,
+            self.output,
+            self.input if self.cache_read is None else self.cache_read,
+            self.input if self.cache_write is None else self.cache_write,
+        )
+
+
+class Llm(_Table):
+    """[llm]: the user's own prices, which win over every list."""
+
+    prices: dict[str, Price] = Field(default_factory=dict)
+
+
+class Settings(BaseSettings):
+    """Everything that can be configured."""
+
+    model_config = SettingsConfigDict(env_prefix="CREWTOP_", env_nested_delimiter="__", extra="forbid", frozen=True)
+
+    postgres: Annotated[Postgres, NoDecode] = Postgres()
+    redis: Annotated[RedisServer, NoDecode] = RedisServer()
+    data_dir: Path | None = None
+    crews: dict[str, str] = Field(default_factory=dict)
+    queue: QueueSettings = QueueSettings()
+    worker: WorkerSettings = WorkerSettings()
+    screen: ScreenSettings = ScreenSettings()
+    llm: Llm = Llm()
+
+    @field_validator("postgres", mode="before")
+    @classmethod
+    def _dsn(cls, value: object) -> object:
+        return {"dsn": value} if isinstance(value, str) else value
+
+    @field_validator("redis", mode="before")
+    @classmethod
+    def _url(cls, value: object) -> object:
+        return {"url": value} if isinstance(value, str) else value
+
+    @field_validator("crews")
+    @classmethod
+    def _targets(cls, value: dict[str, str]) -> dict[str, str]:
+        for name, target in value.items():
+            if ":" not in target and not target.endswith((".jsonc", ".json")):
+                raise ValueError(f'{name} = "{target}": name a crew as "module:attribute"')
+        return value
+
+    def rates(self) -> dict[str, Rates]:
+        """The user's own prices as the ledger reckons with them."""
+        return {model: price.rates() for model, price in self.llm.prices.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """settings, the file they came from (None: there is none), and the folder that module names are found from."""
+
+    settings: Settings
+    file: Path | None
+    folder: Path
+
+
+def load(file: Path | None = None, flags: Mapping[str, Any] | None = None) -> Configuration:
+    """Read the settings; flags are nested like the file, such as {"worker": {"slots": 8}}, and win.
+
+    Raises CrewtopError naming the file, the key, the value and what is allowed.
+    """
+    path = _path(file)
+    table = _read(path) if path else {}
+
+    class Layered(Settings):
+        @classmethod
+        def settings_customise_sources(
+            cls, settings_cls: type[BaseSettings], *_: PydanticBaseSettingsSource, **sources: PydanticBaseSettingsSource
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            return sources["init_settings"], sources["env_settings"], InitSettingsSource(settings_cls, table)
+
+    try:
+        settings = Layered(**(flags or {}))
+    except ValidationError as error:
+        raise CrewtopError(_complaint(error, path)) from None
+    except SettingsError as error:
+        raise CrewtopError(f"environment: {error}") from None
+    return Configuration(settings, path, path.parent if path else Path.cwd())
+
+
+def _path(file: Path | None) -> Path | None:
+    named = file or (Path(os.environ["CREWTOP_CONFIG"]) if os.environ.get("CREWTOP_CONFIG") else None)
+    if named is not None:
+        if not named.is_file():
+            raise CrewtopError(f"{named}: there is no such file: name a crewtop.toml with --config")
+        return named.resolve()
+    here = Path.cwd() / "crewtop.toml"
+    return here if here.is_file() else None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise CrewtopError(f"{path}: {error}") from None
+
+
+def _complaint(error: ValidationError, path: Path | None) -> str:
+    """The first thing that is wrong, in one line, without the value where it may be a secret."""
+    first = error.errors(include_url=False)[0]
+    key = ".".join(str(part) for part in first["loc"])
+    given = first.get("input")
+    value = f" = {given!r}" if isinstance(given, int | float | bool) else ""
+    where = f"{path}: " if path else "settings: "
+    return f"{where}{key}{value}: {first['msg'].removeprefix('Value error, ')}"

@@ -1,0 +1,188 @@
+"""Wake-ups, kills and live logs over Redis. Without it everything goes on by polling Postgres."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar
+
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+
+from crewtop.live import keys
+from crewtop.model.snapshot import Health
+
+TIMEOUT_SECONDS = 1.0
+BACKOFF_SECONDS = (0.5, 15.0)
+LOG_LINES = 5_000
+"""A run's live log keeps its newest lines; the whole tail is stored with the run when it ends."""
+LOG_EXPIRES_SECONDS = 86_400
+LOG_BLOCK_MILLISECONDS = 500
+
+_FAILURES = (RedisError, OSError, asyncio.TimeoutError)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Woken:
+    """Something may be ready. Also said after each reconnect, since wake-ups may have been missed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """An operator took this run's lease away, or wants it cancelled."""
+
+    run_id: int
+
+
+class FastLane:
+    """One client. No method raises because Redis is away: it answers None or nothing, and down says why.
+
+    url: redis://, rediss:// or unix://; None for none, with the reason.
+    """
+
+    def __init__(self, url: str | None, why_none: str = "not configured") -> None:
+        self._redis: Redis | None = None
+        self.down: str | None = None if url else why_none
+        self._retry_at = 0.0
+        self._failures = 0
+        if url:
+            self._redis = Redis.from_url(
+                url,
+                socket_timeout=TIMEOUT_SECONDS,
+                socket_connect_timeout=TIMEOUT_SECONDS,
+                retry=Retry(NoBackoff(), 0),
+                decode_responses=True,
+                encoding_errors="replace",
+            )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Give the connections back."""
+        if self._redis is not None:
+            await self._redis.aclose()
+
+    async def wake(self, queues: Iterable[str]) -> None:
+        """Tell workers that something in these queues is ready."""
+        names = list(queues)
+
+        async def publish(redis: Redis) -> None:
+            pipeline = redis.pipeline(transaction=False)
+            for queue in names:
+                pipeline.publish(keys.wake(queue), "")
+            await pipeline.execute()
+
+        await self._attempt(publish)
+
+    async def nudge(self, worker_id: str) -> None:
+        """Tell a worker that there are orders for it."""
+        await self.kill(worker_id, 0)
+
+    async def kill(self, worker_id: str, run_id: int) -> None:
+        """Tell a worker that a run has lost its lease; its next heartbeat would tell it too."""
+        await self._attempt(lambda redis: redis.publish(keys.kill(worker_id), str(run_id)))
+
+    async def listen(self, worker_id: str, queues: Sequence[str] | None) -> AsyncIterator[Woken | Kill]:
+        """Wake-ups of these queues (None: all) and kills for this worker, for ever; reconnects on its own."""
+        while self._redis is not None:
+            try:
+                async with self._redis.pubsub(ignore_subscribe_messages=True) as channel:
+                    if queues is None:
+                        await channel.psubscribe(keys.WAKE + "*")
+                    else:
+                        await channel.subscribe(*(keys.wake(queue) for queue in queues))
+                    await channel.subscribe(keys.kill(worker_id))
+                    self._worked()
+                    yield Woken()
+                    while True:
+                        message = await channel.get_message(timeout=5.0)
+                        if message is not None:
+                            yield _read(message)
+            except _FAILURES as error:
+                await asyncio.sleep(self._failed(error))
+
+    async def append_log(self, run_id: int, lines: Sequence[str]) -> None:
+        """Add lines to a run's live log."""
+
+        async def add(redis: Redis) -> None:
+            pipeline = redis.pipeline(transaction=False)
+            for line in lines[-LOG_LINES:]:
+                pipeline.xadd(keys.log(run_id), {"line": line}, maxlen=LOG_LINES, approximate=True)
+            pipeline.expire(keys.log(run_id), LOG_EXPIRES_SECONDS)
+            await pipeline.execute()
+
+        await self._attempt(add)
+
+    async def read_log(self, run_id: int, after: str) -> tuple[str, list[str]] | None:
+        """Lines after a position ('0' for the beginning) and the new position; waits up to half a second for some.
+
+        None where Redis is away.
+        """
+
+        async def read(redis: Redis) -> tuple[str, list[str]]:
+            streams: Any = await redis.xread({keys.log(run_id): after}, count=1_000, block=LOG_BLOCK_MILLISECONDS)
+            if not streams:
+                return after, []
+            entries = next(iter(streams.values())) if isinstance(streams, dict) else streams[0][1]
+            while entries and isinstance(entries[0], list):
+                entries = entries[0]
+            return entries[-1][0], [fields["line"] for _, fields in entries]
+
+        return await self._attempt(read)
+
+    async def health(self) -> Health:
+        """Whether Redis answers, how fast, and what it is; named too is a policy by which keys would go."""
+
+        async def ask(redis: Redis) -> Health:
+            start = time.monotonic()
+            await redis.ping()
+            latency = time.monotonic() - start
+            info: dict[str, Any] = await redis.info()
+            name = "valkey" if "valkey_version" in info else "redis"
+            version = info.get("valkey_version") or info.get("redis_version", "?")
+            policy = info.get("maxmemory_policy", "noeviction")
+            warning = "" if policy == "noeviction" else f", evicts ({policy}): set maxmemory-policy noeviction"
+            return Health(True, latency, f"{name} {version}{warning}")
+
+        return await self._attempt(ask) or Health(False, None, self.down or "no answer")
+
+    async def _attempt(self, ask: Callable[[Redis], Awaitable[T]]) -> T | None:
+        """Do it, or remember why not; while it is down, at most one attempt a back-off."""
+        if self._redis is None or time.monotonic() < self._retry_at:
+            return None
+        try:
+            answer = await asyncio.wait_for(ask(self._redis), TIMEOUT_SECONDS + LOG_BLOCK_MILLISECONDS / 1000)
+        except _FAILURES as error:
+            self._failed(error)
+            return None
+        self._worked()
+        return answer
+
+    def _worked(self) -> None:
+        self.down, self._failures, self._retry_at = None, 0, 0.0
+
+    def _failed(self, error: BaseException) -> float:
+        """Note a failure; answers the jittered seconds to rest."""
+        self.down = " ".join(str(error).split()) or "no answer in time"
+        self._failures += 1
+        shortest, longest = BACKOFF_SECONDS
+        rest: float = min(longest, shortest * 2 ** min(self._failures, 10)) * random.uniform(0.5, 1.0)
+        self._retry_at = time.monotonic() + rest
+        return rest
+
+
+def _read(message: dict[str, Any]) -> Woken | Kill:
+    """A channel's message; what does not parse as a kill only wakes, which is harmless."""
+    if str(message["channel"]).startswith(keys.KILL) and str(message["data"]).isdigit():
+        return Kill(int(message["data"]))
+    return Woken()

@@ -1,0 +1,29 @@
+"""Every key and channel in Redis, by name."""
+
+from __future__ import annotations
+
+PREFIX = "crewtop:"
+
+WAKE = PREFIX + "wake:"
+"""Channel a queue: something in it is ready. The message is empty."""
+
+KILL = PREFIX + "kill:"
+"""Channel a worker: the message is the run_id whose lease an operator took away."""
+
+LOG = PREFIX + "log:"
+"""Stream a run: what it prints, one entry a line, capped and expiring."""
+
+
+def wake(queue: str) -> str:
+    """The channel that wakes the workers of a queue."""
+    return WAKE + queue
+
+
+def kill(worker_id: str) -> str:
+    """The channel that carries kills to one worker."""
+    return KILL + worker_id
+
+
+def log(run_id: int) -> str:
+    """The stream of one run's output."""
+    return f"{LOG}{run_id}"

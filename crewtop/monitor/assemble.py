@@ -1,0 +1,186 @@
+"""Raw figures of one instant and the window of rollups put together into a Snapshot. No I/O, no clock."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from crewtop.model.money import Money
+from crewtop.model.snapshot import Health, Point, QueueRow, RunningRow, Snapshot, WorkerRow
+from crewtop.model.stuck import stuck_reason
+from crewtop.monitor.window import BUCKET_SECONDS, Window, percentiles
+
+RATE_SECONDS = 60
+"""Rates are of the last minute; percentiles, levels and error rates of the whole window."""
+
+Depth = Mapping[str, Counter[str]]
+
+
+def assemble(
+    raw: Mapping[str, Any], window: Window, postgres: Health, redis: Health, no_progress_seconds: float
+) -> Snapshot:
+    """A Snapshot of raw, as store/snapshot.sql lays it out."""
+    at = datetime.fromisoformat(raw["at"])
+    now = at.timestamp()
+    workers = tuple(_worker(row) for row in raw["workers"] or ())
+    midnight = at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
+    everything = window.of_queue(None, now - window.seconds)
+    depth = _depth(raw)
+    return Snapshot(
+        at=at,
+        database=raw["database"],
+        postgres=postgres,
+        redis=redis,
+        window_seconds=window.seconds,
+        queues=tuple(_queue(row, raw, depth, window, workers, now) for row in raw["queues"] or ()),
+        series=_series(raw, depth, window, now),
+        bucket_seconds=BUCKET_SECONDS,
+        workers=workers,
+        running=tuple(_running(row, no_progress_seconds) for row in raw["running"] or ()),
+        running_total=sum(statuses["running"] for statuses in depth.values()),
+        wait=percentiles(h for bucket in everything for h in bucket.wait),
+        run=percentiles(h for bucket in everything for h in bucket.run),
+        spend_per_hour=window.spent(None, now - 3_600),
+        spend_today=window.spent(None, midnight),
+        simulated=(raw["settings"] or {}).get("simulated") == "true",
+    )
+
+
+def _depth(raw: Mapping[str, Any]) -> Depth:
+    by_queue: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for row in raw["depth"] or ():
+        by_queue[row["queue"]][row["status"]] += int(row["n"])
+    return by_queue
+
+
+def _queue(
+    row: Mapping[str, Any],
+    raw: Mapping[str, Any],
+    depth: Depth,
+    window: Window,
+    workers: tuple[WorkerRow, ...],
+    now: float,
+) -> QueueRow:
+    name = row["name"]
+    count = depth[name] if name in depth else Counter()
+    buckets = window.of_queue(name, now - window.seconds)
+    completed, failed = sum(b.completed for b in buckets), sum(b.failed for b in buckets)
+    met, missed = sum(b.met for b in buckets), sum(b.missed for b in buckets)
+    spent = window.spent(name, now - window.seconds)
+    later = int(row["later"] or 0)
+    return QueueRow(
+        name=name,
+        paused=row["paused_at"] is not None,
+        paused_by=row["paused_by"],
+        paused_reason=row["paused_reason"],
+        waiting=count["waiting"],
+        ready=max(0, count["pending"] - later),
+        later=later,
+        running=count["running"],
+        stuck=(raw["stuck"] or {}).get(name, 0),
+        retry=count["retry"],
+        completed=count["completed"],
+        failed=count["failed"],
+        cancelled=count["cancelled"],
+        done_per_minute=sum(b.completed for b in window.of_queue(name, now - RATE_SECONDS)) * 60 / RATE_SECONDS,
+        oldest=row["oldest"],
+        next_due=datetime.fromisoformat(row["next_due"]) if row["next_due"] else None,
+        level=met / (met + missed) if met + missed else None,
+        wait=percentiles(h for bucket in buckets for h in bucket.wait),
+        run=percentiles(h for bucket in buckets for h in bucket.run),
+        error_rate=failed / (completed + failed) if completed + failed else None,
+        cost_per_1000=spent.per(completed / 1_000) if completed and spent.calls else None,
+        no_worker=_without_worker(name, raw, workers),
+    )
+
+
+def _without_worker(queue: str, raw: Mapping[str, Any], workers: tuple[WorkerRow, ...]) -> tuple[str, ...]:
+    """Crews that have tasks in the queue which no live worker could claim."""
+    served = {
+        crew
+        for worker in workers
+        if worker.state == "running" and (worker.queues is None or queue in worker.queues)
+        for crew in worker.crews
+    }
+    wanted = {
+        row["crew"]
+        for row in raw["depth"] or ()
+        if row["queue"] == queue and row["status"] in ("pending", "retry") and row["n"] > 0
+    }
+    return tuple(sorted(wanted - served))
+
+
+def _series(raw: Mapping[str, Any], depth: Depth, window: Window, now: float) -> tuple[Point, ...]:
+    """A point a bucket, oldest first. The backlog of the past is today's less what has changed since."""
+    changes = {row["bin"]: row for row in raw["arrivals"] or ()}
+    backlog = sum(count["pending"] + count["retry"] for count in depth.values())
+    last = int(now) // BUCKET_SECONDS * BUCKET_SECONDS
+    points = []
+    for start in range(last, last - window.seconds, -BUCKET_SECONDS):
+        buckets = list(window.buckets.get(start, {}).values())
+        change = changes.get(start, {"backlog": 0, "arrived": 0})
+        points.append(
+            Point(
+                at=datetime.fromtimestamp(start, UTC),
+                backlog=backlog,
+                arrived=int(change["arrived"]),
+                done=sum(b.completed for b in buckets),
+                failed=sum(b.failed for b in buckets),
+                wait_p95=percentiles(h for b in buckets for h in b.wait).p95,
+                run_p95=percentiles(h for b in buckets for h in b.run).p95,
+                spend=float(sum((m.known for m in window.spend.get(start, {}).values()), Decimal(0))),
+            )
+        )
+        backlog -= int(change["backlog"])
+    return tuple(reversed(points))
+
+
+def _worker(row: Mapping[str, Any]) -> WorkerRow:
+    if row["stopped_at"] is not None:
+        state = "stopped"
+    elif row["heartbeat_age"] > row["lease_seconds"]:
+        state = "late"
+    else:
+        state = "draining" if row["draining"] else "running"
+    return WorkerRow(
+        id=row["id"],
+        host=row["host"],
+        pid=row["pid"],
+        state=state,
+        slots=row["slots"],
+        desired_slots=row["desired_slots"],
+        busy=row["busy"],
+        queues=tuple(row["queues"]) if row["queues"] is not None else None,
+        crews=tuple(row["crews"]),
+        started_at=datetime.fromisoformat(row["started_at"]),
+        heartbeat_age=max(0.0, row["heartbeat_age"]),
+        cpu_percent=row["cpu_percent"],
+        memory_bytes=row["memory_bytes"],
+        version=row["crewtop"],
+    )
+
+
+def _running(row: Mapping[str, Any], no_progress_seconds: float) -> RunningRow:
+    return RunningRow(
+        task_id=row["task_id"],
+        run_id=row["run_id"],
+        queue=row["queue"],
+        crew=row["crew"],
+        priority=row["priority"],
+        worker_id=row["worker_id"],
+        age=max(0.0, row["age"]),
+        idle=max(0.0, row["idle"]),
+        step_position=row["step_position"],
+        step_count=row["step_count"],
+        agent=row["agent"],
+        activity=row["activity"],
+        tokens=row["tokens"],
+        cost=Money(Decimal(row["cost"]), row["unpriced_calls"], row["calls"]),
+        stuck=stuck_reason(
+            row["lease_overdue"], row["age"], row["budget_seconds"], row["idle"], row["activity"], no_progress_seconds
+        ),
+        cancelling=row["cancelling"],
+    )

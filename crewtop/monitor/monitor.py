@@ -1,0 +1,104 @@
+"""What the screen and the command line read from: snapshots, lists, stories, logs; and the way to act."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime
+
+from crewtop import operations
+from crewtop.model.errors import Unavailable
+from crewtop.model.filters import TaskFilter
+from crewtop.model.operations import Action, OperationResult, Target
+from crewtop.model.snapshot import Body, Excerpt, Health, LogLines, Snapshot, TaskDetail, TaskPage
+from crewtop.monitor.assemble import assemble
+from crewtop.monitor.window import Window
+from crewtop.store import console
+from crewtop.stores import Stores
+
+WINDOW_SECONDS = 900
+RUNNING_LIMIT = 200
+LOG_PAUSE_SECONDS = 2.0
+
+
+class Monitor:
+    """Reads of one screen. At most one snapshot is under way at a time; each read has the database's timeout."""
+
+    def __init__(self, opened: Stores, no_progress_seconds: float) -> None:
+        self._database = opened.database
+        self._live = opened.live
+        self._no_progress_seconds = no_progress_seconds
+        self._window = Window(WINDOW_SECONDS)
+        self._one_at_a_time = asyncio.Lock()
+
+    async def snapshot(self) -> Snapshot:
+        """The whole picture of now: one round trip to Postgres, one pipeline to Redis."""
+        async with self._one_at_a_time:
+            redis = asyncio.create_task(self._live.health())
+            try:
+                return await self._read(redis)
+            finally:
+                await asyncio.wait([redis])
+
+    async def _read(self, redis: asyncio.Task[Health]) -> Snapshot:
+        # Only how far back to fetch is reckoned by this machine's clock; every figure is by the database's.
+        now = time.time()
+        today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
+        since = self._window.since(now)
+        spend_since = self._window.spend_since(int(min(today, now - 3_600)))
+        start = time.monotonic()
+        raw = await console.read_snapshot(
+            self._database,
+            datetime.fromtimestamp(since, UTC),
+            datetime.fromtimestamp(spend_since, UTC),
+            WINDOW_SECONDS,
+            self._no_progress_seconds,
+            RUNNING_LIMIT,
+        )
+        latency = time.monotonic() - start
+        self._window.update(datetime.fromisoformat(raw["at"]).timestamp(), raw["stats"] or (), raw["spend"] or ())
+        postgres = Health(True, latency, f"PostgreSQL {raw['version'].split()[0]}")
+        return assemble(raw, self._window, postgres, await redis, self._no_progress_seconds)
+
+    async def tasks(self, task_filter: TaskFilter, sort: str, limit: int) -> TaskPage:
+        """The first limit rows that match, ordered by sort (a key of model.filters.SORTS)."""
+        return await console.list_tasks(self._database, task_filter, sort, limit, self._no_progress_seconds)
+
+    async def detail(self, task_id: int) -> TaskDetail | None:
+        """A task's whole story with the first 64 KB of each long text; None where there is no such task."""
+        return await console.read_detail(self._database, task_id, self._no_progress_seconds)
+
+    async def body(self, task_id: int, run_id: int | None, body: Body, limit: int) -> Excerpt:
+        """The first limit characters of one long text."""
+        return await console.read_body(self._database, task_id, run_id, body, limit)
+
+    async def log(self, run_id: int) -> AsyncIterator[LogLines]:
+        """What the run printed so far, then what it prints, until the caller stops."""
+        after = "0"
+        while True:
+            read = await self._live.read_log(run_id, after)
+            if read is None:
+                yield LogLines((), note=f"no live log: {self._live.down or 'redis is away'}")
+                await asyncio.sleep(LOG_PAUSE_SECONDS)
+                continue
+            after, lines = read
+            if lines:
+                yield LogLines(tuple(lines))
+
+    async def act(self, action: Action, targets: Sequence[Target], reason: str | None) -> OperationResult:
+        """Apply an operator's action to the tasks as seen."""
+        return await operations.act(self._database, self._live, action, targets, reason)
+
+    async def set_slots(self, worker_id: str, slots: int) -> None:
+        """Ask a worker for that many slots."""
+        await self._order(worker_id, slots, drain=False)
+
+    async def drain(self, worker_id: str) -> None:
+        """Ask a worker to stop claiming, finish what it runs, and end."""
+        await self._order(worker_id, None, drain=True)
+
+    async def _order(self, worker_id: str, slots: int | None, *, drain: bool) -> None:
+        if not await console.order_worker(self._database, worker_id, slots, drain):
+            raise Unavailable(f"worker {worker_id} has ended")
+        await self._live.nudge(worker_id)

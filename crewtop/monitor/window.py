@@ -1,0 +1,114 @@
+"""The rollups of the last minutes, kept in memory: a bucket that is over never changes, so each is fetched once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from crewtop.model.histogram import Histogram, merged, quantile
+from crewtop.model.money import Money, total
+from crewtop.model.snapshot import Percentiles
+
+BUCKET_SECONDS = 10
+SETTLE_SECONDS = 20
+"""A bucket may still grow for so long after it began: statements commit late, and folding moves rows."""
+
+
+@dataclass(slots=True)
+class Bucket:
+    """What finished in 10 seconds in one queue. Histograms are of seconds."""
+
+    completed: int = 0
+    failed: int = 0
+    retried: int = 0
+    met: int = 0
+    missed: int = 0
+    wait: list[Histogram] = field(default_factory=list)
+    run: list[Histogram] = field(default_factory=list)
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Add one row of the rollup."""
+        self.completed += row["completed"]
+        self.failed += row["failed"]
+        self.retried += row["retried"]
+        self.met += row["met"]
+        self.missed += row["missed"]
+        self.wait.append(_histogram(row["wait"]))
+        self.run += [_histogram(row["run_ok"]), _histogram(row["run_bad"])]
+
+    def settle(self) -> None:
+        """Merge the histograms, since they are asked for often."""
+        self.wait = [merged(self.wait)]
+        self.run = [merged(self.run)]
+
+
+class Window:
+    """Buckets by start (Unix seconds) and queue, and spend likewise. seconds: how far back the buckets go."""
+
+    def __init__(self, seconds: int) -> None:
+        self.seconds = seconds
+        self.buckets: dict[int, dict[str, Bucket]] = {}
+        self.spend: dict[int, dict[str, Money]] = {}
+        self._since = 0
+
+    def since(self, now: float) -> int:
+        """From which Unix second on the rollups have to be fetched again."""
+        return max(self._since, int(now) - self.seconds)
+
+    def spend_since(self, midnight: int) -> int:
+        """Likewise for spend, which is kept from midnight or an hour ago on."""
+        return max(self._since, midnight) if self.spend or self._since else midnight
+
+    def update(self, now: float, stats: Iterable[Mapping[str, Any]], spend: Iterable[Mapping[str, Any]]) -> None:
+        """Take what was fetched: it replaces every bucket from since() on."""
+        self.buckets = {start: row for start, row in self.buckets.items() if self.since(now) > start}
+        self.spend = {start: row for start, row in self.spend.items() if self._since > start}
+        fresh: dict[int, dict[str, Bucket]] = defaultdict(lambda: defaultdict(Bucket))
+        for row in stats:
+            fresh[row["bin"]][row["queue"]].add(row)
+        for queues in fresh.values():
+            for bucket in queues.values():
+                bucket.settle()
+        self.buckets |= {start: dict(queues) for start, queues in fresh.items()}
+        for row in spend:
+            self.spend.setdefault(row["bin"], {})[row["queue"]] = Money(
+                Decimal(row["cost"]), row["unpriced"], row["calls"]
+            )
+        oldest = int(now) - self.seconds
+        self.buckets = {start: row for start, row in self.buckets.items() if start + BUCKET_SECONDS > oldest}
+        self._since = (int(now) - SETTLE_SECONDS) // BUCKET_SECONDS * BUCKET_SECONDS
+
+    def of_queue(self, queue: str | None, after: float) -> list[Bucket]:
+        """The buckets of one queue (None: of all) that began after a Unix second."""
+        return [
+            bucket
+            for start, queues in self.buckets.items()
+            if start >= after
+            for name, bucket in queues.items()
+            if queue is None or name == queue
+        ]
+
+    def spent(self, queue: str | None, after: float) -> Money:
+        """What LLM calls cost that ended after a Unix second."""
+        return total(
+            money
+            for start, queues in self.spend.items()
+            if start >= after
+            for name, money in queues.items()
+            if queue is None or name == queue
+        )
+
+
+def percentiles(histograms: Iterable[Histogram]) -> Percentiles:
+    """p50, p95 and p99 of histograms merged; percentiles are never averaged."""
+    histogram = merged(histograms)
+    return Percentiles(
+        sum(histogram.values()), quantile(histogram, 0.5), quantile(histogram, 0.95), quantile(histogram, 0.99)
+    )
+
+
+def _histogram(counts: Mapping[str, int]) -> Histogram:
+    return {int(number): n for number, n in counts.items()}

@@ -1,0 +1,25 @@
+"""Who a worker is: a new identity each time that it starts, so that a restart never keeps a dead one's leases alive."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """id is unique over hosts, restarts and reused pids."""
+
+    id: str
+    host: str
+    pid: int
+    boot_id: str
+
+
+def fresh_identity() -> Identity:
+    """The identity of this process, from now until it ends."""
+    host = socket.gethostname().split(".")[0][:60] or "host"
+    boot_id = secrets.token_hex(4)
+    return Identity(f"{host}:{os.getpid()}:{boot_id}", host, os.getpid(), boot_id)

@@ -1,0 +1,209 @@
+"""Batches what runs report into few statements, and keeps it in memory until the database has taken it."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+import structlog
+
+from crewtop.model.errors import CrewtopError, Unavailable
+from crewtop.model.ledger import CallEntry, Progress, StepEntry
+from crewtop.model.task import Finish, Finished
+from crewtop.store import lease, ledger
+from crewtop.store.database import Database
+from crewtop.worker.story import Entry
+
+log = structlog.get_logger()
+T = TypeVar("T")
+
+FLUSH_SECONDS = 0.05
+"""How long entries are gathered before they are written."""
+
+FULL = 5_000
+"""Entries that may wait; beyond it runs are held up until some are written."""
+
+BACKOFF_SECONDS = (0.2, 10.0)
+
+
+@dataclass(slots=True)
+class _Pending:
+    """What waits to be written; later news of the same call, step or run replaces earlier ones."""
+
+    calls: dict[tuple[int, str], CallEntry] = field(default_factory=dict)
+    steps: dict[tuple[int, int], StepEntry] = field(default_factory=dict)
+    progress: dict[int, Progress] = field(default_factory=dict)
+    finishes: dict[int, tuple[Finish, bool]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.calls) + len(self.steps) + len(self.progress) + len(self.finishes)
+
+    def add(self, entry: Entry) -> None:
+        match entry:
+            case CallEntry():
+                self.calls[entry.run_id, entry.call_id] = entry
+            case StepEntry():
+                self.steps[entry.run_id, entry.position] = entry
+            case Progress():
+                self.progress[entry.run_id] = _newest(self.progress.get(entry.run_id), entry)
+
+    def take_back(self, older: _Pending) -> None:
+        """Put back what could not be written, under what came since."""
+        self.calls = older.calls | self.calls
+        self.steps = older.steps | self.steps
+        self.finishes = older.finishes | self.finishes
+        self.progress = {
+            run_id: _newest(older.progress.get(run_id), self.progress[run_id])
+            if run_id in self.progress
+            else older.progress[run_id]
+            for run_id in older.progress.keys() | self.progress.keys()
+        }
+
+
+class Recorder:
+    """The one writer of a worker. finished is called with what became of each batch of ended runs."""
+
+    def __init__(
+        self,
+        database: Database,
+        worker_id: str,
+        service_levels: Sequence[float],
+        finished: Callable[[list[Finished]], Awaitable[None]],
+    ) -> None:
+        self._database = database
+        self._worker_id = worker_id
+        self._service_levels = service_levels
+        self._finished = finished
+        self._pending = _Pending()
+        self._news = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+        self._failures = 0
+
+    async def add(self, entries: Sequence[Entry]) -> None:
+        """Take entries; waits while too many are pending, so that a run cannot outpace the database for ever."""
+        await self._room.wait()
+        for entry in entries:
+            self._pending.add(entry)
+        self._changed()
+
+    def finish(self, report: Finish, unanswered: bool) -> None:
+        """Take the end of a run; unanswered says that a call of it never ended."""
+        self._pending.finishes[report.run_id] = (report, unanswered)
+        self._changed()
+
+    def unstored(self) -> dict[int, int]:
+        """Runs that ended but are not recorded yet, as run_id to task_id: their leases have to be held on."""
+        return {run_id: report.task_id for run_id, (report, _) in self._pending.finishes.items()}
+
+    async def run(self) -> None:
+        """Write for ever. What the database cannot take now is kept and tried again."""
+        while True:
+            await self._news.wait()
+            await asyncio.sleep(FLUSH_SECONDS)
+            if not await self.flush():
+                shortest, longest = BACKOFF_SECONDS
+                rest = min(longest, shortest * 2.0 ** min(self._failures, 8)) * random.uniform(0.5, 1.0)
+                await asyncio.sleep(rest)
+
+    async def flush(self) -> bool:
+        """Write everything that is pending; answers whether the database took it."""
+        self._news.clear()
+        batch, self._pending = self._pending, _Pending()
+        # Kept visible while it is being written: unstored() must not forget a lease in between.
+        self._pending.finishes = dict(batch.finishes)
+        try:
+            await self._write(batch)
+        except Unavailable as error:
+            self._failures += 1
+            self._pending.take_back(batch)
+            self._changed()
+            log.warning("not recorded yet", pending=len(batch), reason=str(error))
+            return False
+        if self._failures:
+            log.info("recording again", after_failures=self._failures)
+        self._failures = 0
+        for run_id, written in batch.finishes.items():
+            if self._pending.finishes.get(run_id) is written:
+                del self._pending.finishes[run_id]
+        self._changed()
+        return True
+
+    async def _write(self, batch: _Pending) -> None:
+        now = time.monotonic()
+        await self._each(
+            ledger.record_calls, [replace(e, started_ago=max(0.0, now - e.started_ago)) for e in batch.calls.values()]
+        )
+        await self._each(
+            ledger.record_steps, [replace(e, started_ago=max(0.0, now - e.started_ago)) for e in batch.steps.values()]
+        )
+        await self._each(
+            ledger.record_progress, [replace(e, ago=max(0.0, now - e.ago)) for e in batch.progress.values()]
+        )
+        reports = [report for report, _ in batch.finishes.values()]
+        if reports:
+            await self._finished(await self._finish(reports))
+            killed = [run_id for run_id, (_, unanswered) in batch.finishes.items() if unanswered]
+            if killed:
+                await ledger.close_calls(self._database, killed)
+
+    async def _each(self, write: Callable[[Database, Sequence[T]], Awaitable[None]], entries: list[T]) -> None:
+        """Write entries together; if one spoils the batch, one by one, and the spoiler is dropped with a word."""
+        if not entries:
+            return
+        try:
+            await write(self._database, entries)
+        except Unavailable:
+            raise
+        except Exception as error:
+            if len(entries) == 1:
+                log.error("an entry cannot be recorded", entry=repr(entries[0])[:500], reason=_line(error))
+                return
+            for entry in entries:
+                await self._each(write, [entry])
+
+    async def _finish(self, reports: list[Finish]) -> list[Finished]:
+        """Record ends together; one that spoils the batch is recorded with its content replaced by the reason."""
+        try:
+            return await lease.finish(self._database, self._worker_id, reports, self._service_levels)
+        except (Unavailable, CrewtopError):
+            raise
+        except Exception as error:
+            if len(reports) > 1:
+                return [done for report in reports for done in await self._finish([report])]
+            log.error("a result cannot be recorded as it is", run_id=reports[0].run_id, reason=_line(error))
+            return await lease.finish(
+                self._database, self._worker_id, [_bare(reports[0], _line(error))], self._service_levels
+            )
+
+    def _changed(self) -> None:
+        if self._pending:
+            self._news.set()
+        if len(self._pending) < FULL:
+            self._room.set()
+        else:
+            self._room.clear()
+
+
+def _newest(old: Progress | None, new: Progress) -> Progress:
+    if old is None:
+        return new
+    return replace(
+        new,
+        step_position=new.step_position if new.step_position is not None else old.step_position,
+        agent=new.agent if new.agent is not None else old.agent,
+    )
+
+
+def _bare(report: Finish, why: str) -> Finish:
+    """The same end without anything that the database could refuse."""
+    note = f"the result or error could not be stored: {why}".encode("ascii", "backslashreplace").decode()
+    return replace(report, result=None, error_type=None, error=note[:500], traceback=None, log_tail=None)
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:300] or type(error).__name__

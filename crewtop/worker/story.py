@@ -1,0 +1,154 @@
+"""One run's events turned into what is recorded of it: calls with their prices, steps, progress."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from crewtop.llm.prices import Price, price
+from crewtop.model.events import (
+    CallEnded,
+    CallStarted,
+    Event,
+    Loaded,
+    StepEnded,
+    StepStarted,
+    ToolUsed,
+)
+from crewtop.model.ledger import CallEntry, Progress, StepEntry
+from crewtop.model.pricing import Rates, tokens
+from crewtop.model.task import Claim
+from crewtop.text import storable, storable_json
+
+NAME_CHARACTERS = 200
+DESCRIPTION_CHARACTERS = 16_384
+CALL_ERROR_CHARACTERS = 2_000
+NOT_BILLED = Price(Decimal(0), "not billed: the provider refused the call")
+
+Entry = CallEntry | StepEntry | Progress
+
+
+@dataclass(slots=True)
+class Story:
+    """What is known of a run so far. own: the user's prices.
+
+    Entries carry the monotonic second of their event in started_ago or ago, for the recorder to turn into an age.
+    """
+
+    claim: Claim
+    own: Mapping[str, Rates]
+    step_count: int | None = None
+    _steps: dict[int, StepStarted] = field(default_factory=dict)
+    _calls: dict[str, CallStarted] = field(default_factory=dict)
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether a call began and has not ended: if the run is over, its cost is unknown."""
+        return bool(self._calls)
+
+    def tell(self, event: Event) -> list[Entry]:
+        """What an event adds to the record."""
+        match event:
+            case Loaded():
+                self.step_count = event.step_count
+                return [self._progress(event.at, None, None, "starting")]
+            case StepStarted():
+                self._steps[event.position] = event
+                return [
+                    self._step(event, "running", None, None, None),
+                    self._progress(event.at, event.position, event.agent, "thinking"),
+                ]
+            case StepEnded():
+                return self._step_ended(event)
+            case CallStarted():
+                self._calls[event.call_id] = event
+                return [
+                    self._call(event, "started", None, Price(None, "waiting for the answer"), None),
+                    self._progress(event.at, event.position, event.agent, f"LLM call to {event.model}"),
+                ]
+            case CallEnded():
+                return self._call_ended(event)
+            case ToolUsed():
+                doing = f"tool {event.tool}" if event.outcome is None else "thinking"
+                return [self._progress(event.at, None, None, doing)]
+            case _:
+                return [self._progress(event.at, None, None, None)]
+
+    def _step_ended(self, event: StepEnded) -> list[Entry]:
+        started = self._steps.pop(event.position, None)
+        if started is None:
+            return []
+        status = "failed" if event.error is not None else "completed"
+        return [
+            self._step(started, status, event.output, event.error, event.at - started.at),
+            self._progress(event.at, None, None, None),
+        ]
+
+    def _call_ended(self, event: CallEnded) -> list[Entry]:
+        started = self._calls.pop(event.call_id, None)
+        if started is None:
+            return []
+        return [
+            self._call(started, event.outcome, event.at - started.at, self._priced(started, event), event),
+            self._progress(event.at, None, None, "thinking"),
+        ]
+
+    def _priced(self, started: CallStarted, event: CallEnded) -> Price:
+        if event.outcome == "ok":
+            return price(started.provider, started.model, tokens(event.usage), self.own)
+        if event.outcome in ("rate_limited", "refused"):
+            return NOT_BILLED
+        return Price(None, "unknown: the call failed without an answer")
+
+    def _call(
+        self, started: CallStarted, outcome: str, seconds: float | None, priced: Price, ended: CallEnded | None
+    ) -> CallEntry:
+        usage = json.dumps(ended.usage, default=str) if ended is not None and ended.usage else None
+        return CallEntry(
+            run_id=self.claim.run_id,
+            task_id=self.claim.task_id,
+            call_id=_name(started.call_id) or "?",
+            step_position=started.position,
+            agent=_name(started.agent),
+            provider=_name(started.provider),
+            model=_name(started.model) or "?",
+            outcome=outcome,
+            started_ago=started.at,
+            seconds=max(0.0, seconds) if seconds is not None else None,
+            tokens=tokens(ended.usage) if ended is not None else None,
+            cost=priced.cost,
+            price_source=priced.source,
+            usage=storable_json(usage)[0] if usage else None,
+            finish_reason=_name(ended.finish_reason) if ended is not None else None,
+            error=_text(ended.error, CALL_ERROR_CHARACTERS) if ended is not None else None,
+        )
+
+    def _step(
+        self, started: StepStarted, status: str, output: str | None, error: str | None, seconds: float | None
+    ) -> StepEntry:
+        return StepEntry(
+            run_id=self.claim.run_id,
+            task_id=self.claim.task_id,
+            position=started.position,
+            name=_name(started.name) or f"step {started.position}",
+            agent=_name(started.agent),
+            description=_text(started.description, DESCRIPTION_CHARACTERS),
+            status=status,
+            output=_text(output),
+            error=_text(error),
+            started_ago=started.at,
+            seconds=max(0.0, seconds) if seconds is not None else None,
+        )
+
+    def _progress(self, at: float, position: int | None, agent: str | None, activity: str | None) -> Progress:
+        return Progress(self.claim.run_id, position, self.step_count, _name(agent), _name(activity), at)
+
+
+def _text(text: str | None, limit: int | None = None) -> str | None:
+    return storable(text[:limit])[0] if text is not None else None
+
+
+def _name(text: str | None) -> str | None:
+    return _text(text, NAME_CHARACTERS)

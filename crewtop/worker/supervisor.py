@@ -1,0 +1,328 @@
+"""The worker: claims as many tasks as it has free slots, holds their leases, rescues, drains."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import structlog
+
+import crewtop
+from crewtop.config import WorkerSettings
+from crewtop.executor.client import Zygote, ZygoteError
+from crewtop.live.fast_lane import FastLane, Kill
+from crewtop.model.errors import Unavailable
+from crewtop.model.ledger import Beat
+from crewtop.model.pricing import Rates
+from crewtop.model.task import Claim, Finished, Held, Orders, RunOutcome, TaskStatus
+from crewtop.store import housekeeping, lease, ledger
+from crewtop.store.database import Database
+from crewtop.worker.identity import Identity
+from crewtop.worker.recorder import Recorder
+from crewtop.worker.run import Run
+from crewtop.worker.verdict import Backoff
+
+log = structlog.get_logger()
+
+BEATS_A_LEASE = 4
+RESCUES_A_LEASE = 2
+FOLD_SECONDS = 5.0
+CLOSE_CALLS_SECONDS = 60.0
+RETRY_SECONDS = (0.5, 10.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a worker is to do. crews: name to target; queues None: every queue; burst: end when nothing is left;
+    folder: where module names are found from; env: added to the crews' environment.
+    """
+
+    crews: Mapping[str, str]
+    queues: tuple[str, ...] | None
+    slots: int
+    burst: bool
+    folder: Path
+    settings: WorkerSettings
+    service_levels: tuple[float, ...]
+    rates: Mapping[str, Rates]
+    env: Mapping[str, str]
+
+
+class Supervisor:
+    """One worker process. run() ends when it has drained, or when a burst found nothing left."""
+
+    def __init__(self, identity: Identity, work: Work, database: Database, live: FastLane) -> None:
+        self._me = identity
+        self._work = work
+        self._database = database
+        self._live = live
+        self._slots = work.slots
+        self._runs: dict[int, Run] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._draining = False
+        self._hurried = False
+        self._woken = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._done = asyncio.Event()
+        self._recorder = Recorder(database, identity.id, work.service_levels, self._recorded)
+        self._zygote: Zygote | None = None
+        self._scratch = tempfile.TemporaryDirectory(prefix="crewtop-runs-", ignore_cleanup_errors=True)
+        self._process = psutil.Process()
+        self._cpu_seen: tuple[float, float] | None = None
+
+    async def run(self) -> None:
+        """Work until drained. Raises ZygoteError where executors cannot be started at all."""
+        self._zygote = await Zygote.start(path=self._work.folder, log=None)
+        log.info(
+            "worker started", worker=self._me.id, slots=self._slots, crews=sorted(self._work.crews),
+            queues=self._work.queues or "all", crewai=self._zygote.crewai, executors=self._zygote.mode,
+        )  # fmt: skip
+        loops = [self._claims(), self._beats(), self._rescues(), self._folds(), self._listens(), self._zygotes()]
+        keepers = [asyncio.create_task(loop) for loop in [*loops, self._recorder.run()]]
+        try:
+            ended = asyncio.create_task(self._done.wait())
+            await asyncio.wait([ended, *keepers], return_when=asyncio.FIRST_COMPLETED)
+            for keeper in keepers:
+                if keeper.done():
+                    keeper.result()
+        finally:
+            await self._close(keepers)
+
+    def drain(self, grace_seconds: float | None) -> None:
+        """Stop claiming and end when the last run has: after the grace (None: however long) runs are handed back.
+
+        Asked a second time, they are handed back at once.
+        """
+        if self._draining and grace_seconds is not None:
+            self._hurry()
+            return
+        log.info("draining", running=len(self._runs), grace_seconds=grace_seconds)
+        self._draining = True
+        self._woken.set()
+        if grace_seconds is not None:
+            asyncio.get_running_loop().call_later(grace_seconds, self._hurry)
+
+    def _hurry(self) -> None:
+        self._hurried = True
+        for run in self._runs.values():
+            run.kill(RunOutcome.INTERRUPTED, "its worker was stopped")
+
+    # Claiming ------------------------------------------------------------------------------------------------
+
+    async def _claims(self) -> None:
+        failures = 0
+        while not self._draining:
+            free = self._slots - len(self._runs)
+            if free <= 0:
+                await self._wait(None)
+                continue
+            try:
+                claims = await self._claim(free)
+                failures = 0
+            except Unavailable as error:
+                failures += 1
+                log.warning("cannot claim", reason=str(error))
+                await self._wait(_rest(failures))
+                continue
+            if claims:
+                continue
+            if self._work.burst and not self._runs:
+                break
+            await self._wait(self._work.settings.poll_seconds * random.uniform(0.75, 1.25))
+        while self._runs:
+            await self._wait(None)
+        self._done.set()
+
+    async def _claim(self, free: int) -> list[Claim]:
+        self._woken.clear()
+        claims = await lease.claim(
+            self._database, self._me.id, self._work.queues, list(self._work.crews), free,
+            self._work.settings.lease_seconds,
+        )  # fmt: skip
+        for claim in claims:
+            self._start(claim)
+        return claims
+
+    def _start(self, claim: Claim) -> None:
+        settings = self._work.settings
+        run = Run(
+            claim,
+            target=self._work.crews[claim.crew],
+            folder=Path(self._scratch.name) / str(claim.run_id),
+            env=self._work.env,
+            rates=self._work.rates,
+            budget_seconds=claim.budget_seconds or settings.budget_seconds,
+            kill_grace_seconds=settings.kill_grace_seconds,
+            backoff=Backoff(settings.backoff_seconds, settings.backoff_limit_seconds),
+            max_result_bytes=settings.max_result_bytes,
+        )
+        self._runs[claim.run_id] = run
+        if self._draining:
+            run.kill(RunOutcome.RETURNED, "its worker drains")
+        task = asyncio.create_task(self._execute(run))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _execute(self, run: Run) -> None:
+        claim = run.claim
+        zygote = self._zygote
+        if zygote is None:
+            run.kill(RunOutcome.RETURNED, "not started: no executors")
+        report, unanswered = await run.execute(zygote, self._recorder, self._live)
+        self._recorder.finish(report, unanswered)
+        del self._runs[claim.run_id]
+        self._woken.set()
+        log.info(
+            "run ended", task=claim.task_id, run=claim.run_id, crew=claim.crew, outcome=str(report.outcome),
+            seconds=round(report.seconds, 3), error=report.error and report.error[:200],
+        )  # fmt: skip
+
+    async def _recorded(self, ended: list[Finished]) -> None:
+        for item in ended:
+            if not item.accepted:
+                log.warning("late: the lease was gone", task=item.task_id, run=item.run_id)
+        if any(item.status in (TaskStatus.PENDING, TaskStatus.RETRY) for item in ended):
+            self._woken.set()
+
+    async def _wait(self, seconds: float | None) -> None:
+        """Until something happened, or so many seconds went by."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._woken.wait()
+        self._woken.clear()
+
+    # Keeping -------------------------------------------------------------------------------------------------
+
+    async def _beats(self) -> None:
+        while True:
+            with contextlib.suppress(Unavailable):
+                self._obey(await lease.heartbeat(self._database, self._beat()))
+            await asyncio.sleep(self._work.settings.lease_seconds / BEATS_A_LEASE * random.uniform(0.9, 1.0))
+
+    def _beat(self) -> Beat:
+        held = {run_id: run.claim.task_id for run_id, run in self._runs.items()} | self._recorder.unstored()
+        cpu, memory = self._usage()
+        return Beat(
+            worker_id=self._me.id,
+            host=self._me.host,
+            pid=self._me.pid,
+            boot_id=self._me.boot_id,
+            version=crewtop.__version__,
+            queues=self._work.queues,
+            crews=tuple(self._work.crews),
+            slots=self._slots,
+            runs=held,
+            lease_seconds=self._work.settings.lease_seconds,
+            draining=self._draining,
+            cpu_percent=cpu,
+            memory_bytes=memory,
+        )
+
+    def _obey(self, orders: Orders) -> None:
+        for held in orders.runs:
+            self._check(held)
+        if orders.desired_slots is not None and orders.desired_slots != self._slots:
+            log.info("slots changed", slots=orders.desired_slots)
+            self._slots = orders.desired_slots
+            self._woken.set()
+        if orders.draining and not self._draining:
+            self.drain(None)
+
+    def _check(self, held: Held) -> None:
+        run = self._runs.get(held.run_id)
+        if run is None:
+            return
+        if not held.held:
+            run.kill(RunOutcome.SUPERSEDED, "its lease was taken away")
+        elif held.cancel:
+            run.kill(RunOutcome.CANCELLED, "cancelled by an operator")
+
+    def _usage(self) -> tuple[float | None, int | None]:
+        """Percent of one core since the last beat, and resident bytes, of this process and all its executors."""
+        seconds, memory = 0.0, 0
+        for process in [self._process, *self._process.children(recursive=True)]:
+            with contextlib.suppress(psutil.Error):
+                times = process.cpu_times()
+                seconds += times.user + times.system
+                memory += process.memory_info().rss
+        now, before = time.monotonic(), self._cpu_seen
+        self._cpu_seen = (now, seconds)
+        percent = 100 * max(0.0, seconds - before[1]) / (now - before[0]) if before and now > before[0] else None
+        return percent, memory
+
+    async def _rescues(self) -> None:
+        closed_at = time.monotonic()
+        while True:
+            await asyncio.sleep(self._work.settings.lease_seconds / RESCUES_A_LEASE * random.uniform(0.75, 1.0))
+            with contextlib.suppress(Unavailable):
+                rescued = await lease.rescue(self._database, self._me.id, random.uniform(0.0, 1.0))
+                for item in rescued:
+                    log.warning("rescued", task=item.task_id, run=item.run_id, status=str(item.status), why=item.why)
+                if rescued:
+                    await ledger.close_calls(self._database, [item.run_id for item in rescued])
+                    await self._live.wake({item.queue for item in rescued})
+                    self._woken.set()
+                if time.monotonic() - closed_at > CLOSE_CALLS_SECONDS:
+                    closed_at = time.monotonic()
+                    await ledger.close_calls(self._database, None, CLOSE_CALLS_SECONDS)
+
+    async def _folds(self) -> None:
+        while True:
+            await asyncio.sleep(FOLD_SECONDS * random.uniform(0.75, 1.25))
+            with contextlib.suppress(Unavailable):
+                await housekeeping.fold(self._database)
+
+    async def _listens(self) -> None:
+        async for message in self._live.listen(self._me.id, self._work.queues):
+            if isinstance(message, Kill):
+                # Redis only says that something is up; Postgres says what.
+                with contextlib.suppress(Unavailable):
+                    self._obey(await lease.heartbeat(self._database, self._beat()))
+            else:
+                self._woken.set()
+        await asyncio.Event().wait()
+
+    async def _zygotes(self) -> None:
+        """Start another zygote whenever the last one died."""
+        failures = 0
+        while True:
+            if self._zygote is not None:
+                await self._zygote.closed.wait()
+                log.error("the executors' parent died: starting another")
+                self._zygote = None
+            try:
+                self._zygote = await Zygote.start(path=self._work.folder, log=None)
+                failures = 0
+            except ZygoteError as error:
+                failures += 1
+                log.error("no executors", reason=str(error))
+                await asyncio.sleep(_rest(failures))
+
+    async def _close(self, keepers: list[asyncio.Task[None]]) -> None:
+        self._hurry()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        for keeper in keepers:
+            keeper.cancel()
+        await asyncio.wait(keepers)
+        deadline = time.monotonic() + self._work.settings.lease_seconds
+        while not await self._recorder.flush() and time.monotonic() < deadline:
+            await asyncio.sleep(0.2)
+        with contextlib.suppress(Unavailable):
+            await lease.stop_worker(self._database, self._me.id)
+        if self._zygote is not None:
+            await self._zygote.close()
+        self._scratch.cleanup()
+        log.info("worker ended", worker=self._me.id)
+
+
+def _rest(failures: int) -> float:
+    shortest, longest = RETRY_SECONDS
+    return min(longest, shortest * 2.0 ** min(failures, 8)) * random.uniform(0.5, 1.0)
