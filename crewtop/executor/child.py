@@ -1,0 +1,144 @@
+"""One run, in a process of its own that never comes back: forked from the zygote, or started as
+`python -m crewtop.executor.child EVENTS LOG ASSIGNMENT FOLDER ZYGOTE` (three descriptors, a path, a process id)."""
+
+from __future__ import annotations
+
+import ctypes
+import io
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+import traceback
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn, cast
+
+from crewtop.executor.environment import forget_withheld
+from crewtop.executor.failures import raised
+from crewtop.executor.loader import load
+from crewtop.executor.reporter import Reporter, end_group
+from crewtop.executor.results import to_json
+from crewtop.model.events import Assignment, Event, Loaded, Returned
+
+if TYPE_CHECKING:
+    from crewtop.executor.listener import Listener
+
+_PR_SET_PDEATHSIG = 1
+_LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+def run(assignment: Assignment, folder: str, events: int, log: int, zygote: int) -> NoReturn:
+    """Run the assignment's crew, report it, and end the process: status 0 if the crew returned, 1 if it raised.
+
+    folder: where the crews' modules are found. events, log: descriptors of the event socket and of the log's pipe.
+    zygote: the process whose death ends this one. Threads that still hang, and atexit functions, are not waited for.
+    """
+    status = 1
+    try:
+        _leave_zygote(events, log, zygote)
+        reporter = Reporter(socket.socket(fileno=events))
+        reporter.end_with_worker()
+        last = _outcome(assignment, folder, reporter)
+        reporter.send(last)
+        status = 0 if isinstance(last, Returned) else 1
+        with suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+    except BaseException:
+        traceback.print_exc()  # into the run's log, or the zygote's
+    finally:
+        os._exit(status)
+
+
+def _leave_zygote(events: int, log: int, zygote: int) -> None:
+    os.setsid()  # a group of its own, that can be killed with everything in it
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)  # a handler in Python would wait for a hung C call to return
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    _end_with(zygote)
+    for stream in (
+        sys.stdout,
+        sys.stderr,
+    ):  # not replaced, since libraries hold on to these; and before they are a pipe's
+        cast(io.TextIOWrapper, stream).reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
+    null = os.open(os.devnull, os.O_RDONLY)
+    for source, target in ((null, 0), (log, 1), (log, 2)):
+        os.dup2(source, target)
+    os.closerange(3, events)
+    os.closerange(events + 1, os.sysconf("SC_OPEN_MAX"))
+
+
+def _end_with(zygote: int) -> None:
+    """On Linux the kernel ends an orphan; elsewhere the event socket's end does."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != zygote:  # it died before the call
+            end_group()
+
+
+def _outcome(assignment: Assignment, folder: str, reporter: Reporter) -> Event:
+    listener: Listener | None = None
+    try:
+        _settle(assignment, folder)
+        listener = _listen(reporter)
+        work = load(assignment.crew, assignment.target, folder)
+        if listener and work.kind == "crew":
+            listener.number(work.tasks)
+        reporter.send(Loaded(time.monotonic(), work.kind, len(work.tasks) or None))
+        result = to_json(work.run(json.loads(assignment.inputs)))
+        return Returned(time.monotonic(), result)
+    except BaseException as error:  # SystemExit too: CrewAI raises it when a context window is full
+        with suppress(OSError):
+            traceback.print_exception(error)
+        return raised(error)
+    finally:
+        if listener:
+            listener.flush()
+
+
+def _settle(assignment: Assignment, folder: str) -> None:
+    """Move into the run's folder, with the crew's environment, log and module path."""
+    os.chdir(assignment.folder)
+    sys.path.insert(0, folder)
+    os.environ.update(
+        assignment.env,
+        CREWAI_STORAGE_DIR=str(Path(assignment.folder, "crewai").absolute()),
+        CREWTOP_RUN_ID=str(assignment.run_id),
+        CREWTOP_TASK_ID=str(assignment.task_id),
+        CREWTOP_CREW=assignment.crew,
+    )
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format=_LOG_FORMAT, force=True)
+
+
+def _listen(reporter: Reporter) -> Listener | None:
+    """Listen to CrewAI's events, where CrewAI is installed."""
+    try:
+        from crewai.events.listeners.tracing.utils import set_suppress_tracing_messages
+
+        from crewtop.executor.listener import Listener
+    except ModuleNotFoundError as error:
+        if error.name != "crewai":
+            raise
+        return None
+    finally:
+        forget_withheld()
+    set_suppress_tracing_messages(True)
+    listener = Listener(reporter)
+    listener.attach()
+    return listener
+
+
+def main() -> NoReturn:
+    """The command of the module's docstring."""
+    events, log, message, folder, zygote = sys.argv[1:]
+    with os.fdopen(int(message), encoding="utf-8") as file:
+        assignment = Assignment(**json.load(file))
+    run(assignment, folder, int(events), int(log), int(zygote))
+
+
+if __name__ == "__main__":
+    main()

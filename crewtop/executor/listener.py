@@ -1,0 +1,204 @@
+"""From CrewAI's event bus to crewtop's events."""
+
+from __future__ import annotations
+
+import contextvars
+import json
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from crewai.events import (
+    LLMCallCompletedEvent,
+    LLMCallFailedEvent,
+    LLMCallStartedEvent,
+    TaskCompletedEvent,
+    TaskFailedEvent,
+    TaskStartedEvent,
+    ToolUsageErrorEvent,
+    ToolUsageFinishedEvent,
+    ToolUsageStartedEvent,
+    crewai_event_bus,
+)
+from crewai.events.stream_context import add_stream_sink
+
+from crewtop.executor.failures import call_failure, cut_middle
+from crewtop.executor.reporter import Reporter
+from crewtop.model.events import CallEnded, CallStarted, StepEnded, StepStarted, ToolUsed
+
+_LOG = logging.getLogger(__name__)
+_MOST_TEXT = 4 * 1024 * 1024
+_MOST_ENDED_CALLS = 1000
+_FLUSH_SECONDS = 5.0
+
+_heard_at_once: contextvars.ContextVar[bool] = contextvars.ContextVar("crewtop_heard_at_once", default=False)
+
+
+class Listener:
+    """Reports steps, calls and tools as they happen.
+
+    Events are taken by a stream sink: it runs in the thread that emits, so that a call is on its way to the worker
+    before the crew goes on, a worker that does not read makes the crew wait, and a failing call's exception is still at
+    hand. A sink belongs to a context, and a thread that the crew's code started itself has another: what happens there
+    comes through the bus's own handlers, a little later.
+    """
+
+    def __init__(self, reporter: Reporter) -> None:
+        self._send = reporter.send
+        self._lock = threading.RLock()
+        self._positions: dict[str, int] = {}
+        self._crew_task_ids: frozenset[str] | None = None
+        self._steps = 0
+        self._open_calls: set[str] = set()
+        self._ended_calls: dict[str, int] = {}
+        self._handlers: dict[type[Any], Callable[[Any, Any], None]] = {
+            TaskStartedEvent: self._step_started,
+            TaskCompletedEvent: self._step_completed,
+            TaskFailedEvent: self._step_failed,
+            LLMCallStartedEvent: self._call_started,
+            LLMCallCompletedEvent: self._call_completed,
+            LLMCallFailedEvent: self._call_failed,
+            ToolUsageStartedEvent: self._tool_started,
+            ToolUsageFinishedEvent: self._tool_finished,
+            ToolUsageErrorEvent: self._tool_failed,
+        }
+
+    def attach(self) -> None:
+        """Listen from now on, in this context and in all others."""
+        add_stream_sink(self._take)
+        _heard_at_once.set(True)
+        for kind in self._handlers:
+            crewai_event_bus.register_handler(kind, self._take_elsewhere)
+
+    def number(self, tasks: Iterable[Any]) -> None:
+        """Fix the positions of a crew's tasks, from 1; others, such as a planner's, are then no steps.
+
+        Without it, steps are numbered as they start.
+        """
+        self._positions = {str(task.id): position for position, task in enumerate(tasks, start=1)}
+        self._crew_task_ids = frozenset(self._positions)
+
+    def flush(self) -> None:
+        """Wait until the bus has handed on all events of the past, for at most five seconds."""
+        crewai_event_bus.flush(_FLUSH_SECONDS)
+
+    def _take_elsewhere(self, source: Any, event: Any) -> None:
+        if not _heard_at_once.get():  # handlers run in a copy of the emitter's context
+            self._take(source, event)
+
+    def _take(self, source: Any, event: Any) -> None:
+        handler = self._handlers.get(type(event))
+        if handler is None:
+            return
+        try:
+            with self._lock:
+                handler(source, event)
+        except Exception:  # whatever CrewAI's events hold, the crew itself must not fail on being watched
+            _LOG.exception("the event %s could not be reported", type(event).__name__)
+
+    def _step_started(self, task: Any, event: Any) -> None:
+        position = self._place(str(task.id))
+        if position is None:
+            return
+        agent = getattr(task.agent, "role", None)
+        name = cut_middle(task.name or task.description or f"step {position}", 200)
+        self._send(StepStarted(time.monotonic(), position, name, agent, _text(task.description)))
+
+    def _step_completed(self, task: Any, event: Any) -> None:
+        self._step_ended(task, output=_text(event.output.raw), error=None)
+
+    def _step_failed(self, task: Any, event: Any) -> None:
+        self._step_ended(task, output=None, error=_text(event.error))
+
+    def _step_ended(self, task: Any, output: str | None, error: str | None) -> None:
+        position = self._positions.get(str(task.id))
+        if position is not None:
+            self._send(StepEnded(time.monotonic(), position, output, error))
+
+    def _place(self, task_id: str) -> int | None:
+        if self._crew_task_ids is None:
+            self._steps += 1
+            self._positions[task_id] = self._steps  # a task that runs twice is two steps
+        return self._positions.get(task_id)
+
+    def _call_started(self, llm: Any, event: Any) -> None:
+        self._open(event.call_id, llm, event)
+
+    def _call_completed(self, llm: Any, event: Any) -> None:
+        call_id = event.call_id
+        if repeats := self._ended_calls.get(call_id):
+            # One of CrewAI's calls can be several requests: a model's 404, then the same on another API, or a tool's
+            # result sent on. Each costs, so each is a call here.
+            self._ended_calls[call_id] = repeats + 1
+            call_id = f"{call_id}/{repeats + 1}"
+        self._close(call_id, llm, event, "ok", usage=_usage(event.usage), finish_reason=event.finish_reason)
+
+    def _call_failed(self, llm: Any, event: Any) -> None:
+        if event.call_id in self._ended_calls:
+            return  # CrewAI tells of most failures twice
+        outcome, error = call_failure(sys.exc_info()[1], event.error)
+        self._close(event.call_id, llm, event, outcome, error=error)
+
+    def _open(self, call_id: str, llm: Any, event: Any) -> None:
+        self._open_calls.add(call_id)
+        provider, model = _provider_and_model(llm, event)
+        position = self._positions.get(event.task_id or "")
+        self._send(CallStarted(time.monotonic(), call_id, provider, model, event.agent_role, position))
+
+    def _close(
+        self,
+        call_id: str,
+        llm: Any,
+        event: Any,
+        outcome: str,
+        usage: dict[str, Any] | None = None,
+        finish_reason: str | None = None,
+        error: str | None = None,
+    ) -> None:
+        if call_id not in self._open_calls:
+            self._open(call_id, llm, event)
+        self._open_calls.discard(call_id)
+        self._ended_calls.setdefault(call_id, 1)
+        if len(self._ended_calls) > _MOST_ENDED_CALLS:
+            del self._ended_calls[next(iter(self._ended_calls))]
+        self._send(CallEnded(time.monotonic(), call_id, outcome, usage, finish_reason, error))
+
+    def _tool_started(self, source: Any, event: Any) -> None:
+        self._send(ToolUsed(time.monotonic(), event.tool_name, None))
+
+    def _tool_finished(self, source: Any, event: Any) -> None:
+        failure = event.failure
+        outcome, error = ("error", _text(str(failure))) if failure else ("ok", None)
+        self._send(ToolUsed(time.monotonic(), event.tool_name, outcome, error))
+
+    def _tool_failed(self, source: Any, event: Any) -> None:
+        self._send(ToolUsed(time.monotonic(), event.tool_name, "error", _text(str(event.error))))
+
+
+def _text(value: str | None) -> str | None:
+    return None if value is None else cut_middle(value, _MOST_TEXT)
+
+
+def _usage(usage: Any) -> dict[str, Any] | None:
+    """The usage, or None for unknown: CrewAI turns an answer without usage into nothing or into zeros."""
+    if not isinstance(usage, dict) or not any(
+        isinstance(count, (int, float)) and count > 0 for count in usage.values()
+    ):
+        return None
+    try:
+        json.dumps(usage, allow_nan=False)
+    except (TypeError, ValueError):
+        return None
+    return usage
+
+
+def _provider_and_model(llm: Any, event: Any) -> tuple[str | None, str]:
+    """'openai' and 'gpt-4.1' for the model 'openai/gpt-4.1' as well as for 'gpt-4.1' of the provider openai."""
+    model = event.model or "?"
+    provider = getattr(llm, "provider", None) or None
+    if provider is None and "/" in model:
+        provider = model.partition("/")[0]
+    return provider, model.removeprefix(f"{provider}/")

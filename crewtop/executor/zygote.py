@@ -1,0 +1,230 @@
+"""The process from which runs are forked: `python -m crewtop.executor.zygote SOCKET FOLDER`.
+
+It imports CrewAI once and stays single-threaded, so that a fork is safe and cheap. It owns its children: it alone
+starts, kills and reaps them, and when its worker is gone it takes all of them along.
+
+Messages from the worker: {"start": an Assignment's fields} with two descriptors (event socket, log pipe), and
+{"kill": run_id, "signal": number}. To the worker: {"ready": {"crewai": version or null, "mode": fork or spawn}} or
+{"failed": reason}; {"started": run_id, "pid": n} or {"refused": run_id, "reason": text};
+{"exited": run_id, "pid": n, "status": exit code, or a negative signal}.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import selectors
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import traceback
+from collections import deque
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NoReturn
+
+from crewtop.executor import child
+from crewtop.executor.environment import crew_environment, forget_withheld
+from crewtop.executor.wire import Unpacker, packed
+from crewtop.model.events import Assignment
+
+_PIECE_BYTES = 256 * 1024
+_MOST_DESCRIPTORS = 64
+
+
+def main() -> NoReturn:
+    """Get ready, say so, and serve until the worker is gone."""
+    control = socket.socket(fileno=int(sys.argv[1]))
+    try:
+        wake = _catch_signals()
+        with _writable_home():
+            if ready := _get_ready(control):
+                _Zygote(control, wake, folder=os.path.abspath(sys.argv[2]), forks=ready["mode"] == "fork").serve()
+    except ConnectionError:
+        pass  # the worker is gone
+    finally:
+        os._exit(0)
+
+
+def _get_ready(control: socket.socket) -> dict[str, Any] | None:
+    try:
+        ready = {"crewai": _warm(), "mode": "fork" if _can_fork() else "spawn"}
+    except Exception as error:
+        traceback.print_exc()
+        control.sendall(packed({"failed": f"crewai cannot be imported: {type(error).__name__}: {error}"}))
+        return None
+    control.sendall(packed({"ready": ready}))
+    return ready
+
+
+def _catch_signals() -> socket.socket:
+    """Return a socket that becomes readable when a child has ended.
+
+    SIGINT and SIGTERM, which a terminal or a service manager sends to all of a worker's processes, are the worker's to
+    decide on. They are caught, not ignored, because a program that a child starts would inherit that.
+    """
+    wake, waking = socket.socketpair()
+    wake.setblocking(False)
+    waking.setblocking(False)
+    signal.set_wakeup_fd(waking.detach(), warn_on_full_buffer=False)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
+        signal.signal(number, lambda _number, _frame: None)
+    return wake
+
+
+def _writable_home() -> AbstractContextManager[Any]:
+    """CrewAI keeps a key under HOME and cannot be imported where that is not writable; then a temporary one serves."""
+    try:
+        tempfile.TemporaryFile(dir=Path.home()).close()
+        return nullcontext()
+    except (OSError, RuntimeError):
+        spare = tempfile.TemporaryDirectory(prefix="crewtop-home-")
+        os.environ["HOME"] = spare.name
+        return spare
+
+
+def _warm() -> str | None:
+    """Import CrewAI with what a first run would import, if it is installed; return its version."""
+    try:
+        import crewai
+    except ModuleNotFoundError as error:
+        if error.name != "crewai":
+            raise
+        return None
+    finally:
+        forget_withheld()
+    from crewtop.executor import warm
+
+    warm.build_crew()
+    return crewai.__version__
+
+
+def _can_fork() -> bool:
+    """Forking is safe while there is one thread, and never on macOS, whose own libraries do not expect it."""
+    tasks = Path("/proc/self/task")
+    threads = len(list(tasks.iterdir())) if tasks.is_dir() else threading.active_count()
+    return threads == 1 and sys.platform != "darwin"
+
+
+class _Zygote:
+    def __init__(self, control: socket.socket, wake: socket.socket, folder: str, forks: bool) -> None:
+        self._control = control
+        self._wake = wake
+        self._folder = folder
+        self._start = self._fork if forks else self._spawn
+        self._selector = selectors.DefaultSelector()
+        self._unpacker = Unpacker()
+        self._descriptors: deque[int] = deque()
+        self._pids: dict[int, int] = {}
+
+    def serve(self) -> None:
+        """Obey the worker until it is gone, then kill all runs."""
+        gc.collect()
+        gc.freeze()  # the children's collections must not touch, and so copy, what they share
+        self._selector.register(self._control, selectors.EVENT_READ)
+        self._selector.register(self._wake, selectors.EVENT_READ)
+        try:
+            while self._turn():
+                pass
+        finally:
+            for pid in self._pids.values():
+                _kill_group(pid, signal.SIGKILL)
+
+    def _turn(self) -> bool:
+        for key, _ in self._selector.select():
+            if key.fileobj is self._wake:
+                self._wake.recv(4096)
+            elif not self._hear():
+                return False
+        self._reap()
+        return True
+
+    def _hear(self) -> bool:
+        piece, descriptors, _, _ = socket.recv_fds(self._control, _PIECE_BYTES, _MOST_DESCRIPTORS)
+        self._descriptors.extend(descriptors)
+        for message in self._unpacker.feed(piece):
+            if "start" in message:
+                self._begin(Assignment(**message["start"]))
+            elif (pid := self._pids.get(message["kill"])) is not None:
+                _kill_group(pid, message["signal"])
+        return bool(piece)
+
+    def _begin(self, assignment: Assignment) -> None:
+        events, log = self._descriptors.popleft(), self._descriptors.popleft()
+        try:
+            pid = self._start(assignment, events, log)
+        except OSError as error:
+            self._tell({"refused": assignment.run_id, "reason": f"no process can be started: {error}"})
+        else:
+            self._pids[assignment.run_id] = pid
+            self._tell({"started": assignment.run_id, "pid": pid})
+        finally:
+            os.close(events)
+            os.close(log)
+
+    def _fork(self, assignment: Assignment, events: int, log: int) -> int:
+        zygote = os.getpid()
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # one that comes before the child is ready waits
+        pid = os.fork()
+        if pid == 0:
+            signal.set_wakeup_fd(-1)
+            self._selector.close()
+            self._control.close()
+            self._wake.close()
+            child.run(assignment, self._folder, events, log, zygote)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+        return pid
+
+    def _spawn(self, assignment: Assignment, events: int, log: int) -> int:
+        with tempfile.TemporaryFile() as file:
+            file.write(json.dumps(asdict(assignment)).encode("ascii"))
+            file.seek(0)
+            inherited = (events, log, file.fileno())
+            for descriptor in inherited:
+                os.set_inheritable(descriptor, True)
+            words = [*map(str, inherited), self._folder, str(os.getpid())]
+            command = [sys.executable, "-P", "-m", child.__spec__.name, *words]
+            return os.posix_spawn(sys.executable, command, crew_environment())
+
+    def _reap(self) -> None:
+        while ended := _reap_one():
+            pid, status = ended
+            for run_id in [run for run, of_run in self._pids.items() if of_run == pid]:
+                del self._pids[run_id]
+                self._tell({"exited": run_id, "pid": pid, "status": status})
+
+    def _tell(self, message: dict[str, Any]) -> None:
+        self._control.sendall(packed(message))
+
+
+def _reap_one() -> tuple[int, int] | None:
+    """Reap a child that has ended, after what its tools left behind was killed; return its id and exit status.
+
+    The killing comes first: until a child is reaped, neither its process id nor its group's is given to another.
+    """
+    try:
+        if hasattr(os, "waitid"):
+            if not (ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)):
+                return None
+            _kill_group(ended.si_pid, signal.SIGKILL)
+        pid, status = os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return None
+    return (pid, os.waitstatus_to_exitcode(status)) if pid else None
+
+
+def _kill_group(pid: int, number: int) -> None:
+    try:
+        os.killpg(pid, number)
+    except ProcessLookupError:
+        os.kill(pid, number)  # its group does not exist yet
+    except PermissionError:
+        pass  # macOS, for a group of zombies
+
+
+if __name__ == "__main__":
+    main()
