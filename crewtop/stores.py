@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from crewtop.config import Settings
 from crewtop.live.fast_lane import FastLane
+from crewtop.model.errors import CrewtopError
 from crewtop.store import schema
 from crewtop.store.database import Database
 
@@ -45,9 +46,12 @@ async def addresses(settings: Settings) -> AsyncIterator[Addresses]:
     from crewtop import embedded
 
     pair = embedded.running(settings.data_dir)
-    servers = await asyncio.to_thread(pair.__enter__)
     try:
-        yield Addresses(servers.dsn, url or servers.redis_url, "the embedded Valkey cannot run here", embedded=True)
+        servers = await asyncio.to_thread(pair.__enter__)
+    except embedded.EmbeddedError as error:
+        raise CrewtopError(str(error)) from None
+    try:
+        yield Addresses(servers.dsn, url or servers.redis_url, servers.redis_error or "none", embedded=True)
     finally:
         await asyncio.to_thread(pair.__exit__, None, None, None)
 

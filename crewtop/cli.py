@@ -1,0 +1,288 @@
+"""The command line. Each command imports its machinery only when it runs: `crewtop --help` needs none of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Coroutine, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from crewtop.model.errors import CrewtopError
+
+if TYPE_CHECKING:
+    from crewtop.config import Configuration
+
+DONE, SOME_REFUSED, NOT_POSSIBLE = 0, 1, 2
+"""Exit codes: everything was done; some of it was refused; wrong usage or no connection."""
+
+app = typer.Typer(
+    no_args_is_help=False,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="The terminal operations console for CrewAI task queues. Without a command: the screen.",
+    epilog="Exit codes: 0 done, 1 some refused, 2 usage or no connection.",
+)
+database_commands = typer.Typer(no_args_is_help=True, help="Create or check the database's schema.")
+app.add_typer(database_commands, name="db")
+
+# Flags that are meant alike before and after a command.
+EVERYWHERE = ("--config", "--data-dir", "--postgres", "--redis")
+
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Ids = Annotated[list[int], typer.Argument(help="Task ids.", metavar="ID...")]
+Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the audit.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+def main() -> None:
+    """The console script. A user's mistake is one line on stderr, never a traceback."""
+    try:
+        code = app(hoisted(sys.argv[1:]), prog_name="crewtop", standalone_mode=True)
+    except CrewtopError as error:
+        typer.echo(f"crewtop: {error}", err=True)
+        code = NOT_POSSIBLE
+    except KeyboardInterrupt:
+        code = 130
+    except BrokenPipeError:
+        # The reader, such as head, has gone: nothing is wrong.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = DONE
+    raise SystemExit(code)
+
+
+def hoisted(arguments: Sequence[str]) -> list[str]:
+    """The arguments with the flags that are meant alike everywhere moved to the front, with their values."""
+    front: list[str] = []
+    rest = list(arguments)
+    end = rest.index("--") if "--" in rest else len(rest)
+    place = 0
+    while place < end:
+        flag, equals, _ = rest[place].partition("=")
+        if flag in EVERYWHERE:
+            width = 1 if equals else 2
+            front += rest[place : place + width]
+            del rest[place : place + width]
+            end -= width
+        else:
+            place += 1
+    return front + rest
+
+
+@app.callback(invoke_without_command=True)
+def console(
+    context: typer.Context,
+    config: Annotated[
+        Path | None, typer.Option("--config", help="A crewtop.toml; else the one in this folder.")
+    ] = None,
+    data_dir: Annotated[Path | None, typer.Option("--data-dir", help="Where embedded servers keep their data.")] = None,
+    postgres: Annotated[
+        str | None, typer.Option("--postgres", metavar="DSN", help="Instead of CREWTOP_POSTGRES.")
+    ] = None,
+    redis: Annotated[str | None, typer.Option("--redis", metavar="URL", help="Instead of CREWTOP_REDIS.")] = None,
+    pool: Annotated[
+        int, typer.Option("--pool", min=0, max=1000, help="Run a worker with so many slots beside it.")
+    ] = 0,
+    theme: Annotated[str | None, typer.Option("--theme", help="A theme's name.")] = None,
+    interval: Annotated[
+        float | None, typer.Option("--interval", min=0.1, max=60, help="Seconds between ticks.")
+    ] = None,
+    ascii_only: Annotated[bool, typer.Option("--ascii", help="No character beyond ASCII.")] = False,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Acting keys do nothing.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """The screen; one plain snapshot where there is no terminal."""
+    import crewtop
+
+    if version:
+        typer.echo(f"crewtop {crewtop.__version__}")
+        raise typer.Exit(DONE)
+    flags = {
+        "postgres": postgres,
+        "redis": redis,
+        "data_dir": data_dir,
+        "screen": {name: value for name, value in (("theme", theme), ("interval_seconds", interval)) if value},
+    }
+    context.obj = (config, {name: value for name, value in flags.items() if value})
+    if context.invoked_subcommand is not None:
+        return
+    if not terminal():
+        from crewtop.commands.read import print_snapshot
+
+        raise typer.Exit(run(print_snapshot(configuration(context), as_json=False)))
+    from crewtop.commands.screen import open_screen
+
+    raise typer.Exit(open_screen(configuration(context), pool=pool, ascii_only=ascii_only, read_only=read_only))
+
+
+@app.command()
+def worker(
+    context: typer.Context,
+    slots: Annotated[int | None, typer.Option("--slots", min=1, max=1000, help="Crews at once.")] = None,
+    queue: Annotated[list[str] | None, typer.Option("--queue", help="Only this queue; may be repeated.")] = None,
+    burst: Annotated[bool, typer.Option("--burst", help="End when nothing is left to claim.")] = False,
+    log_json: Annotated[bool, typer.Option("--log-json", help="Log a JSON object a line.")] = False,
+) -> None:
+    """Run crews until told to stop. SIGTERM or Ctrl-C drains, a second one hurries."""
+    from crewtop.worker.main import work
+
+    raise typer.Exit(run(work(configuration(context), slots=slots, queues=queue, burst=burst, log_json=log_json)))
+
+
+@app.command()
+def snapshot(context: typer.Context, as_json: JsonFlag = False) -> None:
+    """Print everything that the screen shows, once."""
+    from crewtop.commands.read import print_snapshot
+
+    raise typer.Exit(run(print_snapshot(configuration(context), as_json=as_json)))
+
+
+@app.command()
+def tasks(
+    context: typer.Context,
+    words: Annotated[list[str] | None, typer.Argument(help="A filter, such as crew:support timeout.")] = None,
+    status: Annotated[str | None, typer.Option("--status", help="Only this status, or several with commas.")] = None,
+    crew: Annotated[str | None, typer.Option("--crew", help="Only this crew.")] = None,
+    queue: Annotated[str | None, typer.Option("--queue", help="Only this queue.")] = None,
+    sort: Annotated[str, typer.Option("--sort", help="newest, oldest, cost, tokens or priority.")] = "newest",
+    limit: Annotated[int, typer.Option("--limit", min=1, max=100_000, help="At most so many.")] = 100,
+    as_json: JsonFlag = False,
+) -> None:
+    """List tasks."""
+    from crewtop.commands.read import print_tasks
+
+    text = [
+        *(words or []),
+        *(f"{key}:{value}" for key, value in (("status", status), ("crew", crew), ("queue", queue)) if value),
+    ]
+    raise typer.Exit(run(print_tasks(configuration(context), " ".join(text), sort, limit, as_json=as_json)))
+
+
+@app.command()
+def show(
+    context: typer.Context, task_id: Annotated[int, typer.Argument(metavar="ID")], as_json: JsonFlag = False
+) -> None:
+    """Print one task's whole story."""
+    from crewtop.commands.read import print_task
+
+    raise typer.Exit(run(print_task(configuration(context), task_id, as_json=as_json)))
+
+
+@app.command()
+def enqueue(
+    context: typer.Context,
+    crew: Annotated[str, typer.Argument(help="The crew's registered name.")],
+    inputs: Annotated[
+        list[str] | None, typer.Option("--input", metavar="K=V", help="An input; may be repeated.")
+    ] = None,
+    inputs_json: Annotated[
+        str | None, typer.Option("--inputs-json", metavar="JSON", help="All inputs, or - for stdin.")
+    ] = None,
+    queue: Annotated[str, typer.Option("--queue")] = "default",
+    priority: Annotated[int, typer.Option("--priority", "-p", help="0 first to 4 last.")] = 3,
+    max_attempts: Annotated[int, typer.Option("--max-attempts")] = 3,
+    budget: Annotated[
+        float | None, typer.Option("--budget", metavar="SECONDS", help="Kill a run after so long.")
+    ] = None,
+) -> None:
+    """Put a task into a queue and print its id."""
+    from crewtop.commands.act import enqueue_task
+
+    raise typer.Exit(
+        run(
+            enqueue_task(configuration(context), crew, inputs or [], inputs_json, queue, priority, max_attempts, budget)
+        )
+    )
+
+
+@app.command()
+def retry(context: typer.Context, ids: Ids, reason: Reason = None, yes: Yes = False) -> None:
+    """Run failed, cancelled or resting tasks again now."""
+    _act(context, "retry", ids, reason, yes)
+
+
+@app.command()
+def fail(context: typer.Context, ids: Ids, reason: Reason = None, yes: Yes = False) -> None:
+    """Fail tasks that have not ended; a running process is killed."""
+    _act(context, "fail", ids, reason, yes)
+
+
+@app.command()
+def requeue(context: typer.Context, ids: Ids, reason: Reason = None, yes: Yes = False) -> None:
+    """Put running or resting tasks back into their queue without spending an attempt."""
+    _act(context, "requeue", ids, reason, yes)
+
+
+@app.command()
+def cancel(context: typer.Context, ids: Ids, reason: Reason = None, yes: Yes = False) -> None:
+    """Cancel tasks; a running process is killed."""
+    _act(context, "cancel", ids, reason, yes)
+
+
+@app.command()
+def demo(
+    context: typer.Context,
+    once: Annotated[
+        bool, typer.Option("--once", help="Without a terminal: run, print the final snapshot, end.")
+    ] = False,
+    seconds: Annotated[float, typer.Option("--seconds", min=1, max=86_400, help="With --once: for so long.")] = 20.0,
+    slots: Annotated[int, typer.Option("--slots", min=1, max=100, help="Crews at once.")] = 6,
+    rate: Annotated[float, typer.Option("--rate", min=0.01, max=100, help="New tasks a second.")] = 1.0,
+    latency: Annotated[float, typer.Option("--latency", min=0, max=60, help="The provider's seconds a call.")] = 0.8,
+    failures: Annotated[float, typer.Option("--fail", min=0, max=1, help="Share of calls that fail.")] = 0.03,
+    hang: Annotated[float, typer.Option("--hang", min=0, max=1, help="Share of calls that never end.")] = 0.005,
+    no_usage: Annotated[float, typer.Option("--no-usage", min=0, max=1, help="Share without token counts.")] = 0.02,
+    seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same tasks.")] = 1,
+) -> None:
+    """A shop of real crews on a simulated provider: the whole of crewtop at work."""
+    from crewtop.demo.run import Demo, run_demo
+
+    plan = Demo(
+        seconds=seconds if once else None, slots=slots, rate=rate, latency=latency,
+        failures=failures, hang=hang, no_usage=no_usage, seed=seed,
+    )  # fmt: skip
+    raise typer.Exit(run_demo(configuration(context), plan, screen=not once and terminal()))
+
+
+@database_commands.command("init")
+def db_init(context: typer.Context) -> None:
+    """Create the crewtop schema unless it is there."""
+    from crewtop.commands.database import init
+
+    raise typer.Exit(run(init(configuration(context))))
+
+
+@database_commands.command("check")
+def db_check(context: typer.Context) -> None:
+    """Say whether the database is there and has the right schema."""
+    from crewtop.commands.database import check
+
+    raise typer.Exit(run(check(configuration(context))))
+
+
+def _act(context: typer.Context, action: str, ids: list[int], reason: str | None, yes: bool) -> None:
+    from crewtop.commands.act import act_on
+
+    raise typer.Exit(run(act_on(configuration(context), action, ids, reason, yes=yes)))
+
+
+def configuration(context: typer.Context) -> Configuration:
+    """The settings under this command's flags."""
+    from crewtop.config import load
+
+    config, flags = context.obj
+    return load(config, flags)
+
+
+def run(work: Coroutine[Any, Any, int]) -> int:
+    """Run a command to its exit code."""
+    return asyncio.run(work)
+
+
+def terminal() -> bool:
+    """Whether there is a terminal that a screen can be drawn on."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") not in ("", "dumb")

@@ -1,0 +1,72 @@
+"""Commands that only look."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import typer
+
+from crewtop.config import Configuration
+from crewtop.model.errors import Refused
+from crewtop.model.filters import SORTS, parse
+from crewtop.monitor.monitor import Monitor
+from crewtop.plain import snapshot_text, task_text, tasks_text, to_json
+from crewtop.stores import stores
+
+READ_TIMEOUT_SECONDS = 10.0
+
+
+async def print_snapshot(configuration: Configuration, *, as_json: bool) -> int:
+    """Print one snapshot; answers the exit code."""
+    async with monitor(configuration) as reader:
+        picture = await reader.snapshot()
+    _print(to_json(picture) if as_json else snapshot_text(picture, width=width(), ascii=ascii_only()))
+    return 0
+
+
+async def print_tasks(configuration: Configuration, words: str, sort: str, limit: int, *, as_json: bool) -> int:
+    """Print tasks that match a filter. Raises Refused for an unknown sort, FilterError for a wrong filter."""
+    if sort not in SORTS:
+        raise Refused(f"sort {sort!r} is unknown: use {', '.join(SORTS)}")
+    task_filter = parse(words)
+    async with monitor(configuration) as reader:
+        page = await reader.tasks(task_filter, sort, limit)
+    _print(to_json(page) if as_json else tasks_text(page, width=width(), ascii=ascii_only()))
+    return 0
+
+
+async def print_task(configuration: Configuration, task_id: int, *, as_json: bool) -> int:
+    """Print one task's story. Raises Refused where there is no such task."""
+    async with monitor(configuration) as reader:
+        story = await reader.detail(task_id)
+    if story is None:
+        raise Refused(f"there is no task {task_id}: `crewtop tasks` lists them")
+    _print(to_json(story) if as_json else task_text(story, width=width(), ascii=ascii_only()))
+    return 0
+
+
+@asynccontextmanager
+async def monitor(configuration: Configuration) -> AsyncIterator[Monitor]:
+    """A Monitor on the configured stores."""
+    async with stores(
+        configuration.settings, "crewtop", connections=2, timeout=READ_TIMEOUT_SECONDS, prepared=False
+    ) as opened:
+        yield Monitor(opened, configuration.settings.screen.no_progress_seconds)
+
+
+def width() -> int:
+    """Columns to fill: the terminal's, or 100 into a pipe."""
+    return shutil.get_terminal_size((100, 40)).columns if sys.stdout.isatty() else 100
+
+
+def ascii_only() -> bool:
+    """Whether stdout cannot take more than ASCII."""
+    return "utf" not in (sys.stdout.encoding or "").lower()
+
+
+def _print(what: object) -> None:
+    typer.echo(what if isinstance(what, str) else json.dumps(what, ensure_ascii=ascii_only(), indent=2))

@@ -1,0 +1,125 @@
+"""`crewtop demo`: the shop at work. A provider, a worker and a trickle of tasks, on servers of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+
+import typer
+
+from crewtop.commands.pool import end, pool_worker, python_module, store_flags
+from crewtop.commands.read import print_snapshot
+from crewtop.config import Configuration, load
+from crewtop.demo.traffic import tasks
+from crewtop.model.errors import CrewtopError
+from crewtop.queue import Queue, Task
+from crewtop.store import schema
+from crewtop.stores import stores
+
+FIRST_TASKS = 12
+PROVIDER_GRACE_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """seconds: how long without a screen, None with one; rate: tasks a second; latency: seconds a call;
+    failures, hang and no_usage: shares of calls; seed: which tasks come.
+    """
+
+    seconds: float | None
+    slots: int
+    rate: float
+    latency: float
+    failures: float
+    hang: float
+    no_usage: float
+    seed: int
+
+
+def run_demo(configuration: Configuration, plan: Demo, *, screen: bool) -> int:
+    """Run the demo until the screen is quit, or for plan.seconds; answers the exit code.
+
+    It never touches configured servers, so that simulated figures cannot mix with real ones: it starts the embedded
+    pair in a folder of its own.
+    """
+    with ExitStack() as stack:
+        toml = stack.enter_context(as_file(files("crewtop.demo").joinpath("crewtop.toml")))
+        shop = _shop(configuration, toml)
+        servers = stack.enter_context(_servers(shop))
+        provider = stack.enter_context(_provider(plan))
+        env = {"CREWTOP_DEMO_PROVIDER": provider, **servers}
+        stack.enter_context(pool_worker(shop, plan.slots, store_flags(shop), env))
+        if screen:
+            from crewtop.commands.screen import open_screen
+
+            return open_screen(shop, pool=0, ascii_only=False, read_only=False, beside=lambda: _trickle(shop, plan))
+        return asyncio.run(_once(shop, plan))
+
+
+def _shop(configuration: Configuration, toml: Path) -> Configuration:
+    from crewtop.embedded.place import _default_data_dir as default_data_dir
+
+    folder = (configuration.settings.data_dir or default_data_dir()) / "demo"
+    return load(toml, {"data_dir": folder, "postgres": {"dsn": None}, "redis": {"url": None}})
+
+
+@contextmanager
+def _servers(shop: Configuration) -> Iterator[dict[str, str]]:
+    """Start the embedded pair and hold it for as long as the demo lasts; the environment names no other server."""
+    from crewtop import embedded
+
+    with embedded.running(shop.settings.data_dir):
+        asyncio.run(_prepare(shop))
+        yield {"CREWTOP_POSTGRES": "", "CREWTOP_REDIS": ""}
+
+
+async def _prepare(shop: Configuration) -> None:
+    async with stores(shop.settings, "crewtop demo", connections=1) as opened:
+        await schema.mark_simulated(opened.database)
+
+
+@contextmanager
+def _provider(plan: Demo) -> Iterator[str]:
+    """The simulated provider as a process; gives its base URL."""
+    process = subprocess.Popen(
+        python_module(
+            "crewtop.demo.provider", "--port", "0", "--latency", str(plan.latency), "--fail", str(plan.failures),
+            "--rate-hang", str(plan.hang), "--rate-no-usage", str(plan.no_usage), "--seed", str(plan.seed),
+        ),
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    try:
+        said = process.stdout.readline().decode() if process.stdout else ""
+        if not said.startswith("listening on "):
+            raise CrewtopError("the simulated provider did not start: see the message above")
+        yield said.removeprefix("listening on ").strip()
+    finally:
+        end(process, PROVIDER_GRACE_SECONDS, "ending the simulated provider")
+
+
+async def _trickle(shop: Configuration, plan: Demo) -> None:
+    """Put a few tasks in at once, then one now and then, for ever."""
+    stream = tasks(plan.seed)
+    async with stores(shop.settings, "crewtop demo", connections=1) as opened:
+        queue = Queue(opened, shop.settings.queue.max_input_bytes)
+        first = [next(stream) for _ in range(FIRST_TASKS)]
+        await queue.enqueue_many(Task(t.crew, t.inputs, t.queue, t.priority) for t in first)
+        while True:
+            await asyncio.sleep(1 / plan.rate)
+            task = next(stream)
+            try:
+                await queue.enqueue(task.crew, task.inputs, queue=task.queue, priority=task.priority)
+            except CrewtopError as error:
+                typer.echo(f"crewtop: demo: {error}", err=True)
+
+
+async def _once(shop: Configuration, plan: Demo) -> int:
+    trickle = asyncio.create_task(_trickle(shop, plan))
+    await asyncio.wait([trickle], timeout=plan.seconds)
+    trickle.cancel()
+    return await print_snapshot(shop, as_json=False)

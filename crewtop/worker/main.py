@@ -1,0 +1,84 @@
+"""`crewtop worker`: the supervisor with its signals and its log."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Mapping
+
+import structlog
+
+from crewtop.config import Configuration
+from crewtop.model.errors import CrewtopError
+from crewtop.stores import stores
+from crewtop.worker.identity import fresh_identity
+from crewtop.worker.supervisor import Supervisor, Work
+
+CONNECTIONS = 6
+STATEMENT_TIMEOUT_SECONDS = 30.0
+
+
+async def work(
+    configuration: Configuration,
+    *,
+    slots: int | None,
+    queues: list[str] | None,
+    burst: bool,
+    log_json: bool,
+    env: Mapping[str, str] | None = None,
+) -> int:
+    """Run a worker until it has drained; answers the exit code.
+
+    Raises CrewtopError where no crew is registered or executors cannot be started.
+    """
+    settings = configuration.settings
+    if not settings.crews:
+        where = configuration.file or "crewtop.toml"
+        raise CrewtopError(
+            f'no crews are registered: add [crews] with a line like support = "shop.crews:support" to {where}'
+        )
+    log_to_stderr(as_json=log_json)
+    job = Work(
+        crews=settings.crews,
+        queues=tuple(queues) if queues else None,
+        slots=slots or settings.worker.slots,
+        burst=burst,
+        folder=configuration.folder,
+        settings=settings.worker,
+        service_levels=settings.queue.service_levels_seconds,
+        rates=settings.rates(),
+        env=env or {},
+    )
+    async with stores(settings, "crewtop worker", connections=CONNECTIONS, timeout=STATEMENT_TIMEOUT_SECONDS) as opened:
+        supervisor = Supervisor(fresh_identity(), job, opened.database, opened.live)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            loop.add_signal_handler(number, supervisor.drain, settings.worker.grace_seconds)
+        await supervisor.run()
+    return 0
+
+
+def log_to_stderr(*, as_json: bool) -> None:
+    """One line an event: plain words, or a JSON object. Text from tasks comes escaped, whichever it is."""
+    structlog.configure(
+        processors=[
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.add_log_level,
+            structlog.processors.JSONRenderer()
+            if as_json
+            else structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event"], drop_missing=True),
+        ],
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+
+
+def worker_command(*arguments: str) -> list[str]:
+    """How to start a worker as a process of its own, with the Python that runs this."""
+    return [sys.executable, "-m", "crewtop", "worker", *arguments]
+
+
+def own_environment(**more: str) -> dict[str, str]:
+    """This process's environment with more in it."""
+    return {**os.environ, **more}

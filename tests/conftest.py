@@ -1,0 +1,94 @@
+"""Real servers for every test: one embedded pair for the whole run, a database of its own for each test."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+# A developer's own settings must not reach a test.
+for name in [name for name in os.environ if name.startswith("CREWTOP_")] + ["NO_COLOR", "REDIS_URL", "TEXTUAL_THEME"]:
+    os.environ.pop(name, None)
+
+from crewtop import embedded  # noqa: E402  after the environment is clean
+from crewtop.live.fast_lane import FastLane  # noqa: E402
+from crewtop.store import schema  # noqa: E402
+from crewtop.store.database import Database  # noqa: E402
+
+TEMPLATE = "crewtop_template"
+
+
+@pytest.fixture(scope="session")
+def servers(testrun_uid: str) -> Iterator[embedded.Servers]:
+    """One pair of servers, shared by all the processes of a test run; the last one out stops it."""
+    # Not below pytest's own folder, which is closed to the account that PostgreSQL runs as under root.
+    folder = Path(tempfile.gettempdir()) / f"crewtop-test-{testrun_uid[:12]}"
+    with embedded.running(folder) as pair:
+        asyncio.run(_template(pair.dsn))
+        yield pair
+
+
+async def _template(dsn: str) -> None:
+    """Make a database with our schema that each test's database is copied from."""
+    connection = await asyncpg.connect(dsn)
+    try:
+        await connection.execute("SELECT pg_advisory_lock(1)")
+        if not await connection.fetchval("SELECT 1 FROM pg_database WHERE datname = $1", TEMPLATE):
+            await connection.execute(f"CREATE DATABASE {TEMPLATE}_new")
+            async with Database(dsn_of(dsn, f"{TEMPLATE}_new"), application_name="test", connections=1) as database:
+                await schema.init(database)
+            await connection.execute(f"ALTER DATABASE {TEMPLATE}_new RENAME TO {TEMPLATE}")
+    finally:
+        await connection.close()
+
+
+def dsn_of(dsn: str, name: str) -> str:
+    """The same server's other database."""
+    return dsn.replace("/crewtop?", f"/{name}?")
+
+
+@pytest.fixture
+async def dsn(servers: embedded.Servers) -> AsyncIterator[str]:
+    """A fresh database with our schema."""
+    name = f"test_{uuid.uuid4().hex[:12]}"
+    connection = await asyncpg.connect(servers.dsn)
+    # Copying waits for whoever copies the same template at this moment.
+    await connection.execute("SELECT pg_advisory_lock(2)")
+    await connection.execute(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}")
+    await connection.execute("SELECT pg_advisory_unlock(2)")
+    yield dsn_of(servers.dsn, name)
+    await connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    await connection.close()
+
+
+@pytest.fixture
+async def database(dsn: str) -> AsyncIterator[Database]:
+    """A Database on the fresh database."""
+    async with Database(dsn, application_name="crewtop test", connections=4, timeout=20) as opened:
+        yield opened
+
+
+@pytest.fixture
+def redis_url(servers: embedded.Servers, worker_id: str) -> str:
+    """The pair's Valkey: a numbered database for each process of the test run."""
+    if servers.redis_url is None:
+        pytest.fail(f"no Valkey: {servers.redis_error}")
+    number = int(worker_id.removeprefix("gw")) + 1 if worker_id.startswith("gw") else 0
+    return servers.redis_url.split("?")[0] + f"?db={number % 16}"
+
+
+@pytest.fixture
+async def live(redis_url: str) -> AsyncIterator[FastLane]:
+    """A FastLane on an empty Valkey database."""
+    from redis.asyncio import Redis
+
+    async with Redis.from_url(redis_url) as client:
+        await client.flushdb()
+    async with FastLane(redis_url) as opened:
+        yield opened
