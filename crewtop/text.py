@@ -6,6 +6,7 @@ in what was written, not in its picture. What goes into PostgreSQL passes storab
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from functools import lru_cache
@@ -183,6 +184,16 @@ def masked_json(value: object) -> object:
     What lies deeper than 100 levels is replaced by '…'.
     """
     return _mask_tree(value, hide=False, depth=100)
+
+
+def masked_body(text: str) -> str:
+    """A long text masked: as masked_json does if it is JSON, else as prose. Text without secrets stays as it was."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return masked(text)
+    safe = masked_json(value)
+    return text if safe == value else json.dumps(safe, ensure_ascii=False)
 
 
 def _mask_tree(value: object, *, hide: bool, depth: int) -> object:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crewtop.text import MASK, masked, masked_json, shown, storable, storable_json
+from crewtop.text import MASK, masked, masked_body, masked_json, shown, storable, storable_json
 
 # Every code point, lone surrogates among them, and the ones that do harm more often than chance would bring them.
 HARMFUL = "\0\a\b\t\n\r\x1b\x7f\x85\x9b\u00ad\u061c\u200b\u200d\u200f\u2028\u202e\u2066\ud83d\ude00\ufe0f\ufeff\u0301"
@@ -384,3 +384,17 @@ def test_json_nested_beyond_reason_is_cut_rather_than_fatal() -> None:
 @given(JSON)
 def test_json_masked_twice_is_masked_once(value: Any) -> None:
     assert masked_json(masked_json(value)) == masked_json(value)
+
+
+@pytest.mark.parametrize(
+    ("raw", "safe"),
+    [
+        ('{"credentials": {"user": "bob"}}', '{"credentials": {"user": "••••"}}'),
+        ('{"n":1,  "tokens":2.50}', '{"n":1,  "tokens":2.50}'),
+        ('{"credentials": {"password": "b', '{"credentials": {"password": "••••'),
+        ("password=abc", "password=••••"),
+        ("[" * 5_000, "[" * 5_000),
+    ],
+)
+def test_a_body_is_masked_as_what_it_is(raw: str, safe: str) -> None:
+    assert masked_body(raw) == safe

@@ -1,0 +1,45 @@
+"""The model as data that json.dumps takes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from enum import Enum
+
+from crewtop.model.snapshot import Excerpt
+from crewtop.text import masked, masked_body
+
+
+def to_json(value: object) -> object:
+    """Any of the model's dataclasses as dicts, lists, strings, numbers and None, its secrets masked.
+
+    Decimals become strings, stamps ISO 8601 in UTC, enums their values; what is unknown or not finite stays null.
+    Control characters stay as they are: json.dumps must escape them, as it does unless ensure_ascii is off.
+    Raises TypeError for what is none of these.
+    """
+    if isinstance(value, Excerpt):
+        return {"text": masked_body(value.text), "size": value.size}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, list | tuple):
+        return [to_json(item) for item in value]
+    if isinstance(value, Enum):
+        return value.value
+    return _scalar(value)
+
+
+def _scalar(value: object) -> object:
+    match value:
+        case None | bool() | int():
+            return value
+        case str():
+            return masked(value)
+        case float():
+            return value if math.isfinite(value) else None
+        case Decimal():
+            return f"{value:f}" if value.is_finite() else None
+        case datetime():
+            return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    raise TypeError(f"{type(value).__name__} is not part of the model: cannot write it as JSON")

@@ -1,0 +1,188 @@
+"""The overview in plain text: what needs attention first, then queues, running tasks and workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crewtop import words
+from crewtop.model.snapshot import Health, QueueRow, RunningRow, Snapshot, WorkerRow
+from crewtop.plain.paper import Column, Paper
+from crewtop.plain.progress import run_state, step_words
+
+_STUCK_NAMED = 5
+
+
+def snapshot_text(snapshot: Snapshot, *, width: int = 100, ascii: bool = False) -> str:  # noqa: A002
+    """The whole picture as lines of at most width cells (40 or more), without any escape code."""
+    paper = Paper(width, ascii)
+    lines = paper.flow(_header(snapshot, paper), gap="   ") + paper.flow(_totals(snapshot, paper), gap="   ")
+    for notice in _notices(snapshot, paper):
+        lines += paper.flow(f"{words.glyph('stuck', ascii=ascii)} {notice}".split(" "))
+    for section in (_queues(snapshot, paper), _running(snapshot, paper), _workers(snapshot, paper)):
+        lines += ["", *section]
+    return "\n".join(lines) + "\n"
+
+
+def _header(snapshot: Snapshot, paper: Paper) -> list[str]:
+    live = [worker for worker in snapshot.workers if worker.state in ("running", "draining")]
+    return [
+        "crewtop",
+        paper.safe(snapshot.database),
+        f"postgres {_health(snapshot.postgres)}",
+        f"redis {_health(snapshot.redis)}",
+        f"{len(live)} {'worker' if len(live) == 1 else 'workers'}",
+        f"{sum(worker.busy for worker in live)}/{sum(worker.slots for worker in live)} slots",
+        f"spend {_hourly(snapshot, paper)}",
+        words.stamp(snapshot.at),
+    ]
+
+
+def _hourly(snapshot: Snapshot, paper: Paper) -> str:
+    said = words.money(snapshot.spend_per_hour, ascii=paper.ascii)
+    if said == words.NOTHING:
+        return said
+    return f"{said}/h simulated" if snapshot.simulated else f"{said}/h"
+
+
+def _health(health: Health) -> str:
+    return words.latency(health.latency) if health.up else "down"
+
+
+def _totals(snapshot: Snapshot, paper: Paper) -> list[str]:
+    return [
+        f"backlog {words.count(snapshot.backlog)}",
+        f"done {words.rate(sum(queue.done_per_minute for queue in snapshot.queues))}",
+        f"wait p95 {words.percentile(snapshot.wait.p95, snapshot.wait.n)}",
+        f"run p95 {words.percentile(snapshot.run.p95, snapshot.run.n)} of {words.count(snapshot.run.n)}",
+        f"today {words.money(snapshot.spend_today, long=True, ascii=paper.ascii)}",
+        f"figures of the last {words.duration(snapshot.window_seconds)}",
+    ]
+
+
+def _notices(snapshot: Snapshot, paper: Paper) -> Iterator[str]:
+    """What an operator has to know, the worst first."""
+    if not snapshot.postgres.up:
+        yield f"postgres down: {paper.safe(snapshot.postgres.detail)}; these are the last figures"
+    if not snapshot.redis.up:
+        yield f"redis down: {paper.safe(snapshot.redis.detail)}, polling"
+    stuck = [run for run in snapshot.running if run.stuck is not None]
+    for run in stuck[:_STUCK_NAMED]:
+        yield f"task {run.task_id} {paper.safe(run.crew)} is stuck: {paper.safe(run.stuck or '')}"
+    if len(stuck) > _STUCK_NAMED:
+        yield f"{len(stuck) - _STUCK_NAMED} more tasks are stuck"
+    for worker in snapshot.workers:
+        if worker.state == "late":
+            yield f"worker {paper.safe(worker.id)} is late: no heartbeat for {words.duration(worker.heartbeat_age)}"
+    for queue in snapshot.queues:
+        yield from _queue_notices(queue, paper)
+    if snapshot.simulated:
+        yield "simulated provider: no real model was called, tokens, times and costs are made up"
+
+
+def _queue_notices(queue: QueueRow, paper: Paper) -> Iterator[str]:
+    name = paper.safe(queue.name)
+    if queue.paused:
+        by = f" by {paper.safe(queue.paused_by)}" if queue.paused_by else ""
+        why = f": {paper.safe(queue.paused_reason)}" if queue.paused_reason else ""
+        yield f"{name} is paused{by}{why}"
+    if queue.no_worker:
+        crews = ", ".join(map(paper.safe, queue.no_worker))
+        yield f"{name} has tasks that no live worker can run: {crews}"
+
+
+def _footnote(snapshot: Snapshot) -> list[str]:
+    of_queues = (p for queue in snapshot.queues for p in (queue.wait, queue.run))
+    if any(0 < p.n < words.FEW for p in (snapshot.wait, snapshot.run, *of_queues)):
+        return [f"~: of fewer than {words.FEW} durations"]
+    return []
+
+
+def _queues(snapshot: Snapshot, paper: Paper) -> list[str]:
+    rows = snapshot.queues
+    if not rows:
+        return ["no queues yet: the first task makes one"]
+    pause = f" {words.glyph('paused', ascii=paper.ascii)}"
+    table = paper.table(
+        [
+            Column("QUEUE", [paper.safe(row.name) + (pause if row.paused else "") for row in rows], stretch=True),
+            Column("READY", [words.compact(row.ready) for row in rows], right=True),
+            Column("RUN", [words.compact(row.running) for row in rows], right=True),
+            Column("STUCK", [words.compact(row.stuck) for row in rows], right=True),
+            Column("RETRY", [words.compact(row.retry) for row in rows], right=True, drop=2),
+            Column("FAILED", [words.compact(row.failed) for row in rows], right=True),
+            Column("DONE/m", [_per_minute(row.done_per_minute) for row in rows], right=True, drop=3),
+            Column("OLDEST", [words.duration(row.oldest) for row in rows], right=True, drop=1),
+            Column("LEVEL", [words.percent(row.level) for row in rows], right=True, drop=5),
+            Column("WAIT p50", [words.percentile(row.wait.p50, row.wait.n) for row in rows], right=True, drop=9),
+            Column("WAIT p95", [words.percentile(row.wait.p95, row.wait.n) for row in rows], right=True, drop=7),
+            Column("RUN p50", [words.percentile(row.run.p50, row.run.n) for row in rows], right=True, drop=8),
+            Column("RUN p95", [words.percentile(row.run.p95, row.run.n) for row in rows], right=True, drop=6),
+            Column("$/1K", [_cost_per_1000(row, paper) for row in rows], right=True, drop=4),
+        ]
+    )
+    return [*table, *_footnote(snapshot)]
+
+
+def _per_minute(rate: float) -> str:
+    return f"{rate:.1f}" if 0 < rate < 10 else words.compact(round(rate))
+
+
+def _cost_per_1000(row: QueueRow, paper: Paper) -> str:
+    return words.NOTHING if row.cost_per_1000 is None else words.money(row.cost_per_1000, ascii=paper.ascii)
+
+
+def _running(snapshot: Snapshot, paper: Paper) -> list[str]:
+    rows = snapshot.running
+    if not rows:
+        return ["nothing runs now"]
+    more = snapshot.running_total - len(rows)
+    return [
+        *paper.table(
+            [
+                Column("RUNNING", [str(row.task_id) for row in rows], right=True),
+                Column("CREW", [paper.safe(row.crew) for row in rows], stretch=True),
+                Column("STATE", [_state(row, paper) for row in rows]),
+                Column("STEP", [step_words(row, paper) for row in rows], stretch=True, drop=1),
+                Column("FOR", [words.duration(row.age) for row in rows], right=True),
+                Column("TOKENS", [words.count(row.tokens) for row in rows], right=True, drop=3),
+                Column("COST", [words.money(row.cost, ascii=paper.ascii) for row in rows], right=True, drop=2),
+                Column("WORKER", [paper.safe(row.worker_id) for row in rows], drop=4),
+            ]
+        ),
+        *([f"and {words.count(more)} more"] if more > 0 else []),
+    ]
+
+
+def _state(row: RunningRow, paper: Paper) -> str:
+    return words.status(run_state("running", stuck=row.stuck, cancelling=row.cancelling), ascii=paper.ascii)
+
+
+def _workers(snapshot: Snapshot, paper: Paper) -> list[str]:
+    rows = snapshot.workers
+    if not rows:
+        return ["no workers: run `crewtop worker`"]
+    return paper.table(
+        [
+            Column("WORKER", [paper.safe(row.id) for row in rows], stretch=True),
+            Column("STATE", [words.status(row.state, ascii=paper.ascii) for row in rows]),
+            Column("SLOTS", [_slots(row) for row in rows], right=True),
+            Column("HEARTBEAT", [words.duration(row.heartbeat_age) for row in rows], right=True, drop=1),
+            Column("UP", [words.duration((snapshot.at - row.started_at).total_seconds()) for row in rows], right=True),
+            Column("CPU", [_cpu(row) for row in rows], right=True, drop=3),
+            Column("MEMORY", [_memory(row) for row in rows], right=True, drop=3),
+            Column("CREWS", [paper.safe(", ".join(row.crews)) for row in rows], stretch=True, drop=2),
+        ]
+    )
+
+
+def _slots(row: WorkerRow) -> str:
+    wanted = f" to {row.desired_slots}" if row.desired_slots not in (None, row.slots) else ""
+    return f"{row.busy}/{row.slots}{wanted}"
+
+
+def _cpu(row: WorkerRow) -> str:
+    return words.UNKNOWN if row.cpu_percent is None else f"{row.cpu_percent:.0f}%"
+
+
+def _memory(row: WorkerRow) -> str:
+    return words.UNKNOWN if row.memory_bytes is None else words.size(row.memory_bytes)
