@@ -38,7 +38,7 @@ def tasks_text(page: TaskPage, *, width: int = 100, ascii: bool = False) -> str:
 
 
 def task_text(detail: TaskDetail, *, width: int = 100, ascii: bool = False) -> str:  # noqa: A002
-    """One task's story: what it is, its runs, the newest run's result or error, its steps, LLM calls and history.
+    """One task's story: what it is, its runs, their results and the newest error, its steps, LLM calls and history.
 
     Tables are at most width cells wide; inputs, results, errors and logs keep their own lines.
     """
@@ -47,7 +47,7 @@ def task_text(detail: TaskDetail, *, width: int = 100, ascii: bool = False) -> s
     for section in (
         _body("INPUTS", detail.inputs, paper),
         _runs(detail, paper),
-        _newest(detail.runs[0], paper) if detail.runs else [],
+        list(_bodies(detail.runs, paper)),
         _steps(detail.steps, paper),
         _calls(detail, paper),
         _history(detail, paper),
@@ -134,16 +134,16 @@ def _run_error(row: RunRow, paper: Paper) -> str:
     return paper.safe(said or words.NOTHING)
 
 
-def _newest(run: RunRow, paper: Paper) -> list[str]:
-    lines = [
-        *_body(f"RESULT OF RUN {run.id}", run.result, paper),
-        *_body(f"ERROR OF RUN {run.id}", run.error, paper),
-        *_body(f"TRACEBACK OF RUN {run.id}", run.traceback, paper),
-        *_body(f"LAST OUTPUT OF RUN {run.id}", run.log_tail, paper),
-    ]
-    if run.replaced:
-        lines.append(f"{words.count(run.replaced)} characters that PostgreSQL cannot hold were replaced by U+FFFD")
-    return lines
+def _bodies(runs: tuple[RunRow, ...], paper: Paper) -> Iterator[str]:
+    """Every result, since a late one may be the only one, and what the newest run left behind."""
+    for run in runs:
+        yield from _body(f"{'LATE RESULT' if run.late else 'RESULT'} OF RUN {run.id}", run.result, paper)
+        if run is runs[0]:
+            yield from _body(f"ERROR OF RUN {run.id}", run.error, paper)
+            yield from _body(f"TRACEBACK OF RUN {run.id}", run.traceback, paper)
+            yield from _body(f"LAST OUTPUT OF RUN {run.id}", run.log_tail, paper)
+        if run.replaced:
+            yield f"run {run.id}: characters that PostgreSQL cannot hold, replaced by U+FFFD: {run.replaced}"
 
 
 def _steps(rows: tuple[StepRow, ...], paper: Paper) -> list[str]:
