@@ -113,9 +113,9 @@ _TAIL = re.compile(r"[A-Za-z0-9_-]{4}\Z")
 # Decides on a name's last words, after 'apiKey' and 'API-KEY' have become 'api_key'. The doubtful ones name other
 # things too: a number under them is a count, and an object under them is read by its own names.
 _SECRET_NAME = re.compile(
-    r"""(?:^|_) (?: (?P<doubtful>token|auth|session|pass)
+    r"""(?:^|_) (?: (?P<doubtful>token|auth|session|(?<=_)pass)
       | passwords? | passwd | passphrase | passcode | pwd? | secrets? | credentials? | cookies? | authorization | bearer
-      | jwt | dsn | signature | (?:api|access|private|secret)keys?
+      | jwt | dsn | (?<=_)signature | (?:api|access|private|secret)keys?
       | (?:api|access|private|secret|auth|signing|encryption|master|account|shared|service|webhook|ssh|deploy)_keys?
     ) (?: _(?:[0-9]+|value|hash|string|text|b64|base64|pem|header|plain) )* \Z""",
     re.VERBOSE,
@@ -125,6 +125,7 @@ _SAYS_ABOUT_SECRET = re.compile(
     "revoked|denied|rejected|failed|closed|disabled|enabled|not|is|was|must|has|cannot|str|string|bytes|int|bool",
     re.IGNORECASE,
 )
+_NAME_END = 100  # characters of a name that are looked at, so that the cache of names stays small
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 # A run of name characters with what makes it a name: 'x=', 'x: ', '"x": ', 'API key: ', '--x '.
@@ -148,8 +149,8 @@ _PRIVATE_KEY = re.compile(
 )
 # The password of a URL reaches to the last '@' of the word. At the very end of a text it may have been cut off.
 _URL_PASSWORD = re.compile(
-    r"""(://[^\s:/@"'<>`]*:) (?!\d+[/?\#])
-        (?P<secret> (?:(?!://)[^\s"'<>`])+(?=@) | (?!\d{1,5}\Z)[^\s"'<>`/@]+\Z )""",
+    r"""(:\\?/\\?/[^\s:/@"'<>`]*:) (?!\d+[/?\#])
+        (?P<secret> (?:(?!:\\?/\\?/)[^\s"'<>`])+(?=@) | (?!\d{1,5}\Z)[^\s"'<>`/@]+\Z )""",
     re.VERBOSE,
 )
 _SHAPE = re.compile(
@@ -211,7 +212,7 @@ def _mask_tree(value: object, *, hide: bool, depth: int) -> object:
 
 
 def _mask_member(key: str, value: object, hide: bool, depth: int) -> object:
-    name = _secret_name(key)
+    name = _secret_name(key[-_NAME_END:])
     if name and name["doubtful"] and isinstance(value, dict | int | float):
         return _mask_tree(value, hide=hide, depth=depth)
     return _mask_tree(value, hide=hide or name is not None, depth=depth)
@@ -220,14 +221,14 @@ def _mask_member(key: str, value: object, hide: bool, depth: int) -> object:
 @lru_cache(maxsize=1024)
 def _secret_name(key: str) -> re.Match[str] | None:
     """What makes a key the name of a secret, or None: api_key and userPassword2 are such names, token_limit is not."""
-    return _SECRET_NAME.search("_".join(_WORD.findall(key[-100:])).lower())
+    return _SECRET_NAME.search("_".join(_WORD.findall(key)).lower())
 
 
 def _mask_named(text: str) -> str:
     parts: list[str] = []
     done = 0
     for match in _NAME.finditer(text):
-        name = _secret_name(match["name"]) if match.start() >= done else None
+        name = _secret_name(match["name"][-_NAME_END:]) if match.start() >= done else None
         if name is None:
             continue
         is_header = "cookie" in name[0] and text[match.end() - 1] == " "

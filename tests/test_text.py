@@ -213,6 +213,7 @@ def test_a_key_is_masked_wherever_it_stands(key: str, place: str) -> None:
     ("raw", "safe"),
     [
         ("cannot reach postgres://u:pw@h/db today", "cannot reach postgres://u:••••@h/db today"),
+        (r"{\"url\": \"postgres:\/\/u:pw@h\/db\"", r"{\"url\": \"postgres:\/\/u:••••@h\/db\""),
         ("redis://:p@ss/w0rd@h:6379", "redis://:••••@h:6379"),
         ("cut off: postgres://u:half", "cut off: postgres://u:••••"),
         ("Authorization: Bearer abc", "Authorization: Bearer ••••"),
@@ -254,6 +255,7 @@ def test_a_secret_is_masked_by_its_name_or_its_form(raw: str, safe: str) -> None
         "author: Ann, secretary: Bob, session_id=7f3a9c, api_key_id: 12",
         "Invalid token: expired",
         "password: required",
+        "First pass: cleanup. Signature: John Smith",
         "http://localhost:8080/users/@me",
         "http://127.0.0.1:5432",
         "mail bob@example.com at 14:02:11, order A-1042, run 7f3a9c, $3.41",
