@@ -30,7 +30,7 @@ def test_what_is_not_finite_is_unknown() -> None:
 
 
 def test_secrets_are_masked() -> None:
-    assert to_json(Health(up=False, detail="cannot reach postgres://u:pw@h/db"))["detail"] == (  # type: ignore[index]
+    assert to_json(Health(up=False, detail="cannot reach postgres://u:pw@h/db"))["detail"] == (
         "cannot reach postgres://u:••••@h/db"
     )
     inputs = Excerpt('{"credentials": {"user": "bob"}}', 32)

@@ -45,7 +45,7 @@ def running(task_id: int, **changes: object) -> RunningRow:
         stuck=None,
         cancelling=False,
     )
-    return replace(row, **changes)  # type: ignore[arg-type]
+    return replace(row, **changes)
 
 
 def worker(name: str, **changes: object) -> WorkerRow:
@@ -64,7 +64,7 @@ def worker(name: str, **changes: object) -> WorkerRow:
         cpu_percent=64.0,
         memory_bytes=1_932_735_283,
     )
-    return replace(row, **changes)  # type: ignore[arg-type]
+    return replace(row, **changes)
 
 
 BUSY = replace(

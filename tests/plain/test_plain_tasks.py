@@ -56,7 +56,7 @@ def task(task_id: int, **changes: object) -> TaskRow:
         stuck=None,
         worker_id="db1-7c2e91",
     )
-    return replace(row, **changes)  # type: ignore[arg-type]
+    return replace(row, **changes)
 
 
 PENDING = task(
@@ -144,7 +144,7 @@ def run(run_id: int, **changes: object) -> RunRow:
         replaced=0,
         log_tail=None,
     )
-    return replace(row, **changes)  # type: ignore[arg-type]
+    return replace(row, **changes)
 
 
 STEP = StepRow(
