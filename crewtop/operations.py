@@ -1,4 +1,4 @@
-"""Operator actions, the same for the screen and for the command line: recorded, guarded by what was seen, answered for."""
+"""Operator actions, the same for the screen and for the command line: guarded by what was seen, and recorded."""
 
 from __future__ import annotations
 

@@ -120,6 +120,7 @@ def _listen(reporter: Reporter) -> Listener | None:
         from crewai.events.listeners.tracing.utils import set_suppress_tracing_messages
 
         from crewtop.executor.listener import Listener
+        from crewtop.executor.memory import open_memory_late
     except ModuleNotFoundError as error:
         if error.name != "crewai":
             raise
@@ -127,6 +128,7 @@ def _listen(reporter: Reporter) -> Listener | None:
     finally:
         forget_withheld()
     set_suppress_tracing_messages(True)
+    open_memory_late()
     listener = Listener(reporter)
     listener.attach()
     return listener

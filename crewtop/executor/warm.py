@@ -9,9 +9,9 @@ import openai.resources.chat.completions  # 485 modules
 from crewai import LLM, Agent, Crew, Task
 from crewai.events import AgentExecutionCompletedEvent, AgentExecutionErrorEvent, AgentExecutionStartedEvent
 
-from crewtop.executor import crews, listener
+from crewtop.executor import crews, listener, memory
 
-__all__ = ["build_crew", "crewai", "crews", "listener", "openai"]
+__all__ = ["build_crew", "crewai", "crews", "listener", "memory", "openai"]
 
 
 def build_crew() -> None:

@@ -6,13 +6,15 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
+from typing import Any
 
 import structlog
 
 from crewtop.config import Configuration
 from crewtop.model.errors import CrewtopError
 from crewtop.stores import stores
+from crewtop.text import masked, shown
 from crewtop.worker.identity import fresh_identity
 from crewtop.worker.supervisor import Supervisor, Work
 
@@ -66,12 +68,18 @@ def log_to_stderr(*, as_json: bool) -> None:
         processors=[
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.add_log_level,
+            _safe,
             structlog.processors.JSONRenderer()
             if as_json
             else structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event"], drop_missing=True),
         ],
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
+
+
+def _safe(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Text from tasks reaches the log as it reaches the screen: no control character, no secret."""
+    return {key: shown(masked(value)) if isinstance(value, str) else value for key, value in event.items()}
 
 
 def worker_command(*arguments: str) -> list[str]:

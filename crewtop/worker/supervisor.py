@@ -313,7 +313,7 @@ class Supervisor:
             keeper.cancel()
         await asyncio.wait(keepers)
         deadline = time.monotonic() + self._work.settings.lease_seconds
-        while not await self._recorder.flush() and time.monotonic() < deadline:
+        while not await self._recorder.flush() and time.monotonic() < deadline:  # noqa: ASYNC110  a server's return
             await asyncio.sleep(0.2)
         with contextlib.suppress(Unavailable):
             await lease.stop_worker(self._database, self._me.id)

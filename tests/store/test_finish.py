@@ -154,7 +154,7 @@ async def test_finish_and_operators_at_once_leave_one_outcome(database: Database
 
 
 async def test_finish_resolves_tasks_by_primary_key(database: Database) -> None:
-    """The plan must not depend on how many tasks run: an update through the index on running rows was 14 times slower."""
+    """The plan must not depend on how many run: through the index on running rows it was 14 times slower."""
     await one(database, "INSERT INTO crewtop.queues (name) VALUES ('q')")
     await one(
         database,

@@ -1,0 +1,103 @@
+"""What the screen reads: never a body, exact counts, safe texts."""
+
+from __future__ import annotations
+
+from crewtop.model.filters import TaskFilter, parse
+from crewtop.model.task import NewTask, RunOutcome
+from crewtop.store import console, housekeeping, producer
+from crewtop.store.database import Database, statement
+from tests.store.helpers import counters_are_true, due, end, one, put, take
+
+
+async def ids(database: Database, words: str, sort: str = "newest") -> list[int]:
+    page = await console.list_tasks(database, parse(words), sort, 100, 60)
+    return [row.id for row in page.rows]
+
+
+async def test_the_list_narrows_and_sorts(database: Database) -> None:
+    first, second = await put(database, "a", "b", queue="q1")
+    [third] = await put(database, "a", queue="q2", priority=1)
+    assert await ids(database, "") == [third, second, first]
+    assert await ids(database, "crew:a queue:q1") == [first]
+    assert await ids(database, "priority:P1") == [third]
+    assert await ids(database, "status:failed") == []
+    assert await ids(database, "", "oldest") == [first, second, third]
+    assert await ids(database, "", "priority") == [third, first, second]
+
+
+async def test_text_finds_errors_regardless_of_case_and_of_wildcards(database: Database) -> None:
+    [task_id] = await put(database, "a", max_attempts=1)
+    [claim] = await take(database)
+    await end(database, claim, RunOutcome.FAILED, error="Timeout at 100% [/] of x")
+    assert await ids(database, "timeout") == [task_id]
+    assert await ids(database, "100% [/]") == [task_id]
+    assert await ids(database, "100_") == []
+
+
+async def test_the_list_says_that_it_goes_on(database: Database) -> None:
+    await put(database, *["a"] * 5)
+    page = await console.list_tasks(database, TaskFilter(), "newest", 3, 60)
+    assert (len(page.rows), page.more) == (3, True)
+    page = await console.list_tasks(database, TaskFilter(), "newest", 5, 60)
+    assert (len(page.rows), page.more) == (5, False)
+
+
+def test_the_list_selects_no_bodies() -> None:
+    """Case C01: a list that pulls whole payloads dies of one of them."""
+    text = statement("list_tasks")
+    assert not any(body in text for body in ("inputs", "result", "traceback", "log_tail", "t.*", "r.*"))
+
+
+async def test_a_long_result_comes_in_parts_with_its_size(database: Database) -> None:
+    await put(database, "a")
+    [claim] = await take(database)
+    await end(database, claim, RunOutcome.COMPLETED, result='"' + "x" * 1_000_000 + '"')
+    detail = await console.read_detail(database, claim.task_id, 60)
+    assert detail is not None
+    excerpt = detail.runs[0].result
+    assert excerpt is not None
+    assert (len(excerpt.text), excerpt.size, excerpt.whole) == (console.FIRST_CHUNK, 1_000_002, False)
+    more = await console.read_body(database, claim.task_id, claim.run_id, "result", 200_000)
+    assert len(more.text) == 200_000
+    assert (await console.read_body(database, 10**6, 1, "result", 10)).size == 0
+
+
+async def test_bodies_and_stories_of_unknown_tasks(database: Database) -> None:
+    assert await console.read_detail(database, 12345, 60) is None
+
+
+async def test_folding_changes_no_sum(database: Database) -> None:
+    await producer.enqueue(database, [NewTask("a", "{}") for _ in range(20)])
+    for claim in await take(database, limit=20):
+        await end(database, claim, RunOutcome.COMPLETED, result="1")
+    sums = "SELECT sum(completed), sum(met), (SELECT sum(n) FROM crewtop.stats, jsonb_each_text(wait) AS h (b, n_) CROSS JOIN LATERAL (SELECT n_::int AS n) AS x) FROM crewtop.stats"
+    async with database.connection() as connection:
+        before = await connection.fetchrow(sums)
+        await connection.execute("UPDATE crewtop.stats SET at = at - interval '1 min'")
+        await connection.execute("UPDATE crewtop.depth SET at = at - interval '1 min'")
+    rows = await one(database, "SELECT count(*) FROM crewtop.stats")
+    await housekeeping.fold(database)
+    async with database.connection() as connection:
+        assert await connection.fetchrow(sums) == before
+    assert await one(database, "SELECT count(*) FROM crewtop.stats") < rows
+    await counters_are_true(database)
+    await one(database, "UPDATE crewtop.depth SET at = at - interval '2 h' WHERE span = 10")
+    await housekeeping.fold(database)
+    await counters_are_true(database)
+    assert await one(database, "SELECT count(*) FROM crewtop.depth WHERE span = 10") == 0
+
+
+async def test_counters_follow_deletes_and_truncates(database: Database) -> None:
+    [task_id, _] = await put(database, *"aa")
+    await one(database, "DELETE FROM crewtop.tasks WHERE id = $1", task_id)
+    await counters_are_true(database)
+    await one(database, "TRUNCATE crewtop.tasks CASCADE")
+    await counters_are_true(database)
+
+
+async def test_an_operators_list_and_the_due_helpers_agree(database: Database) -> None:
+    """The claim order on the screen is the order in which tasks are claimed."""
+    await put(database, *["a"] * 6)
+    await due(database, 1)
+    shown = await ids(database, "status:pending", "priority")
+    assert [claim.task_id for claim in await take(database, limit=10)] == shown

@@ -1,0 +1,135 @@
+"""LLM calls and steps: each counted once, unknown kept apart from zero, kept whatever becomes of the run."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from crewtop.model.filters import TaskFilter
+from crewtop.model.ledger import Progress, StepEntry
+from crewtop.model.money import Money
+from crewtop.model.pricing import Tokens
+from crewtop.model.task import Claim, RunOutcome
+from crewtop.store import console, ledger
+from crewtop.store.database import Database
+from tests.store.helpers import call, end, expire, one, put, run, take, task
+
+TOKENS = Tokens(input=10, cache_read=2, cache_write=1, output=5, reasoning=3)
+
+
+def step(claim: Claim, position: int, status: str = "running", output: str | None = None) -> StepEntry:
+    return StepEntry(
+        claim.run_id,
+        claim.task_id,
+        position,
+        f"step {position}",
+        "clerk",
+        "look it up",
+        status,
+        output,
+        None,
+        1.0,
+        None,
+    )
+
+
+async def started(database: Database) -> Claim:
+    await put(database, "a")
+    return (await take(database))[0]
+
+
+async def cost(database: Database) -> Money:
+    page = await console.list_tasks(database, TaskFilter(), "newest", 1, 60)
+    return page.rows[0].cost
+
+
+async def test_a_call_is_charged_once_however_often_it_is_reported(database: Database) -> None:
+    claim = await started(database)
+    done = call(claim, tokens=TOKENS, cost=Decimal("0.00123"), usage='{"prompt_tokens": 13}')
+    await ledger.record_calls(database, [call(claim, outcome="started")])
+    for _ in range(3):
+        await ledger.record_calls(database, [done])
+    row = await task(database, claim.task_id)
+    assert (row["calls"], row["tokens"], row["cost"], row["unpriced_calls"]) == (1, 18, Decimal("0.00123"), 0)
+    assert await one(database, "SELECT sum(calls) FROM crewtop.model_stats") == 1
+    assert await one(database, "SELECT outcome FROM crewtop.llm_calls") == "ok"
+
+
+async def test_unknown_cost_makes_the_sum_a_lower_bound(database: Database) -> None:
+    """Case C21: missing is unknown, not zero."""
+    claim = await started(database)
+    await ledger.record_calls(
+        database,
+        [
+            call(claim, "priced", tokens=TOKENS, cost=Decimal("0.41")),
+            call(claim, "streamed"),
+            call(claim, "failed", outcome="error"),
+        ],
+    )
+    assert await cost(database) == Money(Decimal("0.41"), unknown=2, calls=3)
+    assert await one(database, "SELECT input_tokens FROM crewtop.llm_calls WHERE call_id = 'streamed'") is None
+
+
+async def test_a_failed_run_keeps_what_it_cost(database: Database) -> None:
+    claim = await started(database)
+    await ledger.record_calls(database, [call(claim, tokens=TOKENS, cost=Decimal("1.5"))])
+    await end(database, claim, RunOutcome.FAILED, error="no", terminal=True)
+    assert await cost(database) == Money(Decimal("1.5"), 0, 1)
+
+
+async def test_a_call_that_never_got_an_answer_is_killed_at_unknown_cost(database: Database) -> None:
+    claim = await started(database)
+    await ledger.record_calls(database, [call(claim, outcome="started")])
+    await ledger.close_calls(database, [claim.run_id])
+    assert await one(database, "SELECT outcome FROM crewtop.llm_calls") == "started"
+    await end(database, claim, RunOutcome.OVER_BUDGET, error="too long")
+    await ledger.close_calls(database, [claim.run_id])
+    await ledger.close_calls(database, None)
+    assert await one(database, "SELECT outcome FROM crewtop.llm_calls") == "killed"
+    assert await cost(database) == Money(Decimal(0), unknown=1, calls=1)
+
+
+async def test_money_is_recorded_even_when_the_lease_is_gone(database: Database) -> None:
+    claim = await started(database)
+    await expire(database, claim.task_id)
+    from crewtop.store import lease
+
+    await lease.rescue(database, "w2", 0.0)
+    await ledger.record_calls(database, [call(claim, tokens=TOKENS, cost=Decimal("0.5"))])
+    await ledger.record_steps(database, [step(claim, 1)])
+    assert await cost(database) == Money(Decimal("0.5"), 0, 1)
+    assert await one(database, "SELECT count(*) FROM crewtop.steps") == 0
+
+
+@pytest.mark.parametrize("bad", ["NaN", "Infinity", "-0.01"])
+async def test_the_database_itself_refuses_impossible_money(database: Database, bad: str) -> None:
+    """Case C06: CHECK (cost >= 0) alone would let NaN and Infinity in."""
+    import asyncpg
+
+    claim = await started(database)
+    with pytest.raises(asyncpg.CheckViolationError):
+        await ledger.record_calls(database, [call(claim, cost=Decimal(bad))])
+
+
+async def test_steps_and_progress_show_where_a_run_is(database: Database) -> None:
+    claim = await started(database)
+    await ledger.record_steps(database, [step(claim, 1), step(claim, 2)])
+    await ledger.record_steps(database, [step(claim, 1, "completed", "found it")])
+    await ledger.record_progress(database, [Progress(claim.run_id, 2, 3, "analyst", "LLM call to gpt-4.1", 0.5)])
+    row = await run(database, claim.run_id)
+    assert (row["step_position"], row["step_count"], row["agent"]) == (2, 3, "analyst")
+    detail = await console.read_detail(database, claim.task_id, 60)
+    assert detail is not None
+    assert [(s.position, s.status, s.output and s.output.text) for s in detail.steps] == [
+        (1, "completed", "found it"),
+        (2, "running", None),
+    ]
+
+
+async def test_a_steps_end_is_final(database: Database) -> None:
+    claim = await started(database)
+    await ledger.record_steps(database, [step(claim, 1)])
+    await ledger.record_steps(database, [step(claim, 1, "completed", "first")])
+    await ledger.record_steps(database, [step(claim, 1, "completed", "second")])
+    assert await one(database, "SELECT output FROM crewtop.steps") == "first"
