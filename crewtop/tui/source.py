@@ -35,7 +35,7 @@ class Source(Protocol):
         ...
 
     async def act(self, action: Action, targets: Sequence[Target], reason: str | None) -> OperationResult:
-        """Apply an operator's action to the tasks as seen. Raises Unavailable if it cannot be done now; nothing is queued."""
+        """Apply an operator's action to the tasks as seen. Raises Unavailable if it cannot be done; nothing waits."""
         ...
 
     async def set_slots(self, worker_id: str, slots: int) -> None:

@@ -1,0 +1,134 @@
+"""The one registry of what the operator can do: keys, help, footer and command palette are made from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from crewtop.model.operations import RULES, Action
+
+
+class View(StrEnum):
+    """A screenful. Those with a digit in TABS are reached by it."""
+
+    OVERVIEW = "overview"
+    TASKS = "tasks"
+    DETAIL = "detail"
+    WORKERS = "workers"
+
+
+TABS: tuple[tuple[str, str, View], ...] = (
+    ("1", "Overview", View.OVERVIEW),
+    ("2", "Tasks", View.TASKS),
+    ("4", "Workers", View.WORKERS),
+)
+"""Key, title and view of the tabs in the header. The numbers are those of the whole design."""
+
+LISTS = frozenset({View.OVERVIEW, View.TASKS, View.WORKERS})
+EVERYWHERE = frozenset(View)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Something that a key does.
+
+    keys are characters, or Textual's names for those that are none. footer says how long it stays in a narrowing
+    footer (1 longest, 0 never shown there). acting ones change tasks or workers: they refuse on stale data.
+    """
+
+    name: str
+    keys: tuple[str, ...]
+    label: str
+    help: str
+    group: str
+    views: frozenset[View] = EVERYWHERE
+    footer: int = 0
+    acting: bool = False
+
+
+_TASKS = frozenset({View.TASKS, View.DETAIL})
+_LISTED = frozenset({View.OVERVIEW, View.TASKS})
+_DETAIL = frozenset({View.DETAIL})
+_WORKERS = frozenset({View.WORKERS})
+
+
+def _on_tasks(key: str, action: Action, footer: int) -> Command:
+    return Command(
+        action, (key,), action, f"{action}: {RULES[action].effect}", "Act", _TASKS, footer=footer, acting=True
+    )
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command("open", ("enter",), "open", "Open what is under the cursor", "Move", LISTS, footer=1),
+    Command("next_pane", ("tab",), "pane", "Next part of the task's story", "Read", _DETAIL, footer=2),
+    Command("previous_pane", ("shift+tab",), "pane", "Previous part of the task's story", "Read", _DETAIL),
+    Command("mark", ("space",), "mark", "Mark a task, or take its mark away", "Act", frozenset({View.TASKS}), footer=3),
+    _on_tasks("R", Action.RETRY, 2),
+    _on_tasks("F", Action.FAIL, 3),
+    _on_tasks("U", Action.REQUEUE, 4),
+    _on_tasks("C", Action.CANCEL, 3),
+    Command(
+        "more_slots", (">",), "more slots", "Ask the worker for one slot more", "Act", _WORKERS, footer=2, acting=True
+    ),
+    Command("fewer_slots", ("<",), "fewer", "Ask the worker for one slot less", "Act", _WORKERS, footer=3, acting=True),
+    Command(
+        "drain",
+        ("D",),
+        "drain",
+        "Let the worker finish what it runs, then stop it; asks first",
+        "Act",
+        _WORKERS,
+        footer=3,
+        acting=True,
+    ),
+    Command("sort", ("s",), "sort", "Next order of the list", "Read", frozenset({View.TASKS}), footer=4),
+    Command("log", ("l",), "log", "What the run prints, as it prints it", "Read", _LISTED | _DETAIL, footer=5),
+    Command("story", ("s",), "story", "Timeline and LLM calls", "Read", _DETAIL),
+    Command("inputs", ("i",), "inputs", "What the task was given", "Read", _DETAIL),
+    Command("result", ("o",), "result", "What the task gave back", "Read", _DETAIL),
+    Command("error", ("e",), "error", "What went wrong, the cause first", "Read", _DETAIL),
+    Command("history", ("h",), "history", "Every change of status: when, by whom, why", "Read", _DETAIL),
+    Command("more", ("m",), "more", "Load more of a long text", "Read", _DETAIL, footer=7),
+    Command("copy", ("y",), "copy id", "Copy the id to the clipboard (OSC 52)", "Read", footer=7),
+    Command("filter", ("/",), "filter", "Narrow the task list", "Read", _LISTED),
+    Command("freeze", ("p",), "freeze", "Hold the picture still; again lets it go on", "Screen", footer=8),
+    Command("utc", ("z",), "UTC/local", "Times in UTC or as this machine has them", "Screen", footer=9),
+    Command("theme", ("t",), "theme", "Next theme", "Screen", footer=9),
+    Command("slower", ("+",), "slower", "Update less often", "Screen"),
+    Command("faster", ("-",), "faster", "Update more often", "Screen"),
+    Command("palette", (":", "ctrl+p"), "command", "Every command by name", "Screen"),
+    Command("help", ("?",), "help", "This page", "Screen"),
+    Command("back", ("escape",), "back", "Back; first drops marks, then the filter", "Move"),
+    Command("leave", ("q",), "back", "Back; quits from the overview", "Move", footer=1),
+    Command("quit", ("ctrl+c", "ctrl+q"), "quit", "Quit from anywhere", "Screen"),
+    Command("up", ("up", "k"), "up", "One line up", "Move"),
+    Command("down", ("down", "j"), "down", "One line down", "Move"),
+    Command("page_up", ("pageup", "ctrl+b"), "page up", "One screen up", "Move"),
+    Command("page_down", ("pagedown", "ctrl+f"), "page down", "One screen down", "Move"),
+    Command("first", ("home", "g"), "first", "To the beginning", "Move"),
+    Command("last", ("end", "G"), "last", "To the end of what is loaded", "Move"),
+    Command("overview", ("1",), "overview", "What is wrong, what runs, how fast, for how much", "Go to"),
+    Command("tasks", ("2",), "tasks", "The task list", "Go to"),
+    Command("workers", ("4",), "workers", "Who does the work, and with how many slots", "Go to"),
+)
+
+_NAMES = {"enter": "⏎", "escape": "Esc", "space": "Space", "tab": "Tab", "shift+tab": "Shift+Tab"}
+_NAMES |= {"up": "↑", "down": "↓", "pageup": "PgUp", "pagedown": "PgDn", "home": "Home", "end": "End"}
+_ASCII_NAMES = {"enter": "Enter", "up": "Up", "down": "Down"}
+
+
+def command_for(key: str, view: View) -> Command | None:
+    """What a key does in a view, or None."""
+    return next((c for c in COMMANDS if key in c.keys and view in c.views), None)
+
+
+def commands_in(view: View) -> list[Command]:
+    """Everything that can be done in a view, in the order of help."""
+    return [command for command in COMMANDS if view in command.views]
+
+
+def key_name(key: str, ascii_only: bool = False) -> str:
+    """A key as help and footer write it."""
+    if ascii_only and key in _ASCII_NAMES:
+        return _ASCII_NAMES[key]
+    return _NAMES.get(key) or key.replace("ctrl+", "Ctrl+")

@@ -1,0 +1,93 @@
+"""The one widget: it paints lines and sends to the terminal only what differs from what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
+
+from crewtop.tui.look import Look
+from crewtop.tui.paint import BLANK, Line, changed
+
+WHEEL_LINES = 3
+
+
+class Canvas(Widget, can_focus=True):
+    """Paints what frame(width, height) returns; keys, pastes and the wheel go to the callbacks."""
+
+    DEFAULT_CSS = "Canvas { width: 100%; height: 100%; background: transparent; }"
+    ALLOW_SELECT = False
+
+    def __init__(
+        self,
+        frame: Callable[[int, int], list[Line]],
+        press: Callable[[str], None],
+        paste: Callable[[str], None],
+        look: Look,
+    ) -> None:
+        super().__init__()
+        self._frame, self._press, self._paste = frame, press, paste
+        self._look = look
+        self._lines: list[Line] = []
+
+    def paint(self, look: Look | None = None) -> None:
+        """Bring the screen up to date; a new look repaints all of it."""
+        size = self.size
+        if not size:
+            return
+        old, self._lines = self._lines, self._frame(size.width, size.height)[: size.height]
+        if look is not None:
+            self._look = look
+        if look is not None or len(old) != len(self._lines):
+            self.refresh()
+            return
+        regions = []
+        for y, (before, after) in enumerate(zip(old, self._lines, strict=True)):
+            span = changed(before, after, size.width)
+            if span is not None:
+                regions.append(Region(span[0], y, span[1] - span[0], 1))
+        if regions:
+            self.refresh(*regions)
+
+    def render_line(self, y: int) -> Strip:
+        """One line as Textual wants it."""
+        line = self._lines[y] if y < len(self._lines) else BLANK
+        style = self._look.of
+        segments = [Segment(span.text, style(span, line.ground, line.dim)) for span in line.spans if span.text]
+        behind = self._look.style("text", False, line.ground, False)
+        return Strip(segments).adjust_cell_length(self.size.width, behind if segments else behind + Style())
+
+    def on_resize(self) -> None:
+        """A new size is a new picture."""
+        self._lines = []
+        self.paint()
+
+    def on_key(self, event: events.Key) -> None:
+        """Printable keys by their character, the others by their name."""
+        event.stop()
+        event.prevent_default()
+        character = event.character
+        printable = character is not None and character.isprintable() and character != " "
+        self._press(character if printable and character else event.key)
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Pasted text is typed text, never keys: a paste cannot press R."""
+        event.stop()
+        self._paste(event.text)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """The wheel moves the cursor."""
+        event.stop()
+        for _ in range(WHEEL_LINES):
+            self._press("down")
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """The wheel moves the cursor."""
+        event.stop()
+        for _ in range(WHEEL_LINES):
+            self._press("up")

@@ -1,0 +1,82 @@
+"""What a key asks of the world outside the picture. The application carries it out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from crewtop.model.operations import Action, Target
+from crewtop.tui.actions import View
+from crewtop.tui.paint import Role
+from crewtop.tui.source import Body
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Apply an action to tasks as they were seen."""
+
+    action: Action
+    targets: tuple[Target, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SetSlots:
+    """Ask a worker for that many slots."""
+
+    worker_id: str
+    slots: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """Ask a worker to finish what it runs, and stop."""
+
+    worker_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Put a text on the operator's clipboard."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoadBody:
+    """Fetch more of a long text: its first limit characters."""
+
+    task_id: int
+    run_id: int | None
+    body: Body
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Show a task's story, at one of its parts if named."""
+
+    task_id: int
+    pane: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Go:
+    """Show another view; the task list narrowed to a filter if given."""
+
+    view: View
+    filter: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Tell the operator something, at the foot of the screen."""
+
+    words: str
+    role: Role = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Quit:
+    """End the screen."""
+
+
+Effect = Act | SetSlots | Drain | Copy | LoadBody | Open | Go | Say | Quit

@@ -1,0 +1,80 @@
+"""Asking a source again and again: one question in flight, a limit on its time, an endless jittered retry."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+
+from crewtop.tui.source import Unavailable
+
+Answer = TypeVar("Answer")
+
+TIMEOUT_SECONDS = 10.0
+"""How long an answer may take before the source counts as hung. Sources have shorter limits of their own."""
+
+LONGEST_PAUSE_SECONDS = 15.0
+"""The longest pause between two attempts while a source is down."""
+
+
+def pause_after(failures: int, interval: float, chance: float) -> float:
+    """Seconds to wait after so many failures in a row; chance in [0, 1) spreads many screens over time.
+
+    Full jitter on an exponential limit, but never less than half of it: the operator waits for this.
+    """
+    if failures == 0:
+        return interval
+    limit = min(LONGEST_PAUSE_SECONDS, max(0.5, interval) * 2.0 ** min(failures - 1, 10))
+    return limit * (0.5 + chance / 2)
+
+
+class Feed(Generic[Answer]):
+    """Polls ask every interval seconds until cancelled.
+
+    give gets each answer; trouble gets one line for each failure. Neither a failure nor a hung source ends it.
+    """
+
+    def __init__(
+        self,
+        ask: Callable[[], Awaitable[Answer]],
+        give: Callable[[Answer], None],
+        trouble: Callable[[str], None],
+        interval: Callable[[], float],
+        chance: Callable[[], float] = random.random,
+        timeout: float = TIMEOUT_SECONDS,
+    ) -> None:
+        self._ask, self._give, self._trouble = ask, give, trouble
+        self._interval, self._chance, self._timeout = interval, chance, timeout
+        self._wake = asyncio.Event()
+
+    def poke(self) -> None:
+        """Ask as soon as the question in flight is answered: something that it depends on has changed."""
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Ask until cancelled."""
+        failures = 0
+        while True:
+            failures = 0 if await self._once() else failures + 1
+            pause = pause_after(failures, self._interval(), self._chance())
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._wake.wait()
+            self._wake.clear()
+
+    async def _once(self) -> bool:
+        try:
+            async with asyncio.timeout(self._timeout):
+                answer = await self._ask()
+        except Unavailable as error:
+            self._trouble(str(error))
+        except TimeoutError:
+            self._trouble(f"no answer within {self._timeout:g} s")
+        except Exception as error:  # a defect below must not take the screen down with it
+            self._trouble(f"unexpected {type(error).__name__}: {error}")
+        else:
+            self._give(answer)
+            return True
+        return False

@@ -1,0 +1,94 @@
+"""How this screen speaks: the choices that every view needs to put data into words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from crewtop import words
+from crewtop.model.money import Money
+from crewtop.text import masked, shown
+from crewtop.tui.paint import Role, Span
+
+_ASCII_PICTURES = {
+    "…": "~",
+    "●": "!",
+    "▲": "^",
+    "▌": ">",
+    "◆": "*",
+    "─": "-",
+    "│": "|",
+    "╭": "+",
+    "╮": "+",
+    "╰": "+",
+    "╯": "+",
+    "·": "-",
+    "→": "->",
+    "⏎": "Enter",
+    "■": "#",
+    "□": ".",
+    "█": "#",
+    "▅": "=",
+    "░": ".",
+    "▶": ">",
+    "✓": "+",
+}
+
+
+@dataclass(slots=True)
+class Manner:
+    """One for all views, so that a choice changes all of them.
+
+    ascii_only is for terminals without Unicode; utc, or the times of this machine.
+    """
+
+    ascii_only: bool = False
+    utc: bool = True
+
+    @property
+    def cut(self) -> str:
+        """What stands where a text was cut off."""
+        return self.glyph("…")
+
+    def glyph(self, picture: str) -> str:
+        """A picture of ours, or its ASCII stand-in."""
+        return _ASCII_PICTURES.get(picture, picture) if self.ascii_only else picture
+
+    def own(self, text: str) -> str:
+        """Words of ours with their pictures replaced where the terminal has none."""
+        return "".join(map(self.glyph, text)) if self.ascii_only else text
+
+    def minute(self, at: datetime) -> str:
+        """An instant as hours and minutes: all that a clock on an idle screen may show without sending bytes."""
+        return (at.astimezone(UTC) if self.utc else at.astimezone()).strftime("%H:%M")
+
+    def clock(self, at: datetime) -> str:
+        """An instant to the second."""
+        return words.clock(at, local=not self.utc)
+
+    def stamp(self, at: datetime) -> str:
+        """An instant with its date."""
+        return words.stamp(at, local=not self.utc)
+
+    def money(self, amount: Money) -> str:
+        """An amount in words."""
+        return words.money(amount, ascii=self.ascii_only)
+
+    def status(self, state: str) -> str:
+        """A state as glyph and word."""
+        return words.status(state, ascii=self.ascii_only)
+
+    @property
+    def zone(self) -> str:
+        """The name of the operator's choice of time."""
+        return "UTC" if self.utc else "local"
+
+
+def safe(text: str) -> str:
+    """Text from a task, on one line, fit to be shown."""
+    return shown(masked(text))
+
+
+def data(text: str, role: Role = "text", strong: bool = False) -> Span:
+    """A span of text that comes from a task, a queue's name, a worker or an error."""
+    return Span(safe(text), role, strong)

@@ -1,0 +1,32 @@
+"""What the command line chooses for the screen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from crewtop.tui.theme import DEFAULT
+
+INTERVALS_SECONDS = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+"""The pauses between two updates that + and - go through."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenOptions:
+    """How the screen is to be.
+
+    theme is a name; theme_folder holds the user's own themes. interval is in seconds. ascii keeps our own Unicode
+    away. colour 'auto' follows NO_COLOR, COLORTERM and TERM. utc, or this machine's times. title stands in for the
+    database's name. pool_worker is how the id of the embedded worker begins. read_only lets acting keys refuse.
+    """
+
+    theme: str = DEFAULT
+    theme_folder: Path | None = None
+    interval: float = 1.0
+    ascii: bool = False
+    colour: Literal["auto", "16", "none"] = "auto"
+    utc: bool = True
+    title: str = ""
+    pool_worker: str | None = None
+    read_only: bool = False

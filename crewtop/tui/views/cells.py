@@ -1,0 +1,84 @@
+"""Cells and habits that several views share."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TypeVar
+
+from crewtop import words
+from crewtop.model.money import Money
+from crewtop.model.task import TaskStatus
+from crewtop.tui.manner import Manner, safe
+from crewtop.tui.paint import Role, Span, Spans
+from crewtop.tui.selection import Selection
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+STATUS_ROLES: dict[str, Role] = {
+    TaskStatus.WAITING: "muted",
+    TaskStatus.PENDING: "waiting",
+    TaskStatus.RUNNING: "moving",
+    TaskStatus.RETRY: "watch",
+    TaskStatus.COMPLETED: "muted",
+    TaskStatus.FAILED: "wrong",
+    TaskStatus.CANCELLED: "muted",
+}
+
+
+def lead(on: bool, manner: Manner, mark: str = "") -> Spans:
+    """The left edge of a line: a bar under the cursor, then room for a mark."""
+    return (Span(manner.glyph("▌") if on else " ", "accent"), Span(mark or " ", "watch"))
+
+
+def moved(selection: Selection[Key], command: str, height: int) -> bool:
+    """Whether command moves a cursor; if so, it has."""
+    page = max(1, height - 2)
+    lines = {"up": -1, "down": 1, "page_up": -page, "page_down": page}
+    if command in lines:
+        selection.move(lines[command])
+    elif command == "first":
+        selection.place(0)
+    elif command == "last":
+        selection.place(len(selection.keys) - 1)
+    else:
+        return False
+    return True
+
+
+def count(number: int, role: Role = "text") -> Span:
+    """A number of things; none at all draws back."""
+    return Span(words.compact(number), role if number else "faint")
+
+
+def said(figure: str, role: Role = "text") -> Span:
+    """A figure in words; where there is nothing to say it draws back."""
+    return Span(figure, "faint" if figure == words.NOTHING else role)
+
+
+def coarse(seconds: float) -> str:
+    """An age in steps of 10 s, then minutes, then ten minutes, then hours.
+
+    Ages grow while nothing happens. In steps they leave an idle screen alone: it sends no bytes between them.
+    """
+    if seconds < 10:
+        return "<10s"
+    step = 10 if seconds < 60 else 60 if seconds < 3_600 else 600 if seconds < 86_400 else 3_600
+    return words.duration(seconds // step * step)
+
+
+def aged(seconds: float | None, role: Role = "text") -> Span:
+    """An age in steps, or a dash where there is none."""
+    return Span(words.NOTHING, "faint") if seconds is None else Span(coarse(seconds), role)
+
+
+def amount(money: Money | None, manner: Manner) -> Span:
+    """Money, or '?' where nothing of it is known."""
+    return Span(words.UNKNOWN, "muted") if money is None else said(manner.money(money), "money")
+
+
+def step_words(position: int | None, of: int | None, agent: str | None, activity: str | None, manner: Manner) -> Span:
+    """Where a run stands, such as '2/3 Analyst · gpt-4.1'."""
+    steps = f"{position}/{of}" if position and of else f"step {position}" if position else ""
+    what = f" {manner.glyph('·')} ".join(safe(part) for part in (agent, activity) if part)
+    return said(" ".join(part for part in (steps, what) if part) or words.NOTHING)

@@ -1,0 +1,167 @@
+"""The five figures of the overview, each over a chart of the last minutes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+
+from crewtop import words
+from crewtop.model.snapshot import Point, Snapshot
+from crewtop.tui.charts import area, grouped, per_cell
+from crewtop.tui.manner import Manner
+from crewtop.tui.paint import Line, Role, Span, Spans, padded, width
+from crewtop.tui.views.cells import coarse
+
+GAP = 3
+LEAST_CELLS = 13
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A title, its value now, what else is to know, and the values of its chart (None where nothing is known)."""
+
+    title: str
+    now: str
+    aside: str
+    role: Role
+    values: Sequence[float | None]
+    combine: Callable[[Sequence[float]], float]
+    peak: Callable[[float], str]
+
+
+def figures(snapshot: Snapshot, manner: Manner) -> list[Figure]:
+    """The figures of a snapshot, the most important first."""
+    bucket = snapshot.bucket_seconds
+    points = complete(snapshot)
+    oldest = max((q.oldest for q in snapshot.queues if q.oldest is not None), default=None)
+    n = f"n {words.count(snapshot.run.n)}" if snapshot.run.n else ""
+    return [
+        Figure(
+            "Backlog",
+            words.count(snapshot.backlog),
+            _growth(points, bucket),
+            "accent",
+            [point.backlog for point in points],
+            max,
+            lambda top: words.count(round(top)),
+        ),
+        Figure(
+            "Done",
+            _rate(points, bucket, "done"),
+            f"in {_rate(points, bucket, 'arrived')}" if points else "",
+            "moving",
+            [point.done * 60 / bucket for point in points],
+            _mean,
+            words.rate,
+        ),
+        Figure(
+            "Wait p95",
+            words.percentile(snapshot.wait.p95, snapshot.wait.n),
+            f"oldest {coarse(oldest)}" if oldest is not None else "",
+            "waiting",
+            [point.wait_p95 for point in points],
+            max,
+            words.duration,
+        ),
+        Figure(
+            "Run p95",
+            words.percentile(snapshot.run.p95, snapshot.run.n),
+            n,
+            "link",
+            [p.run_p95 for p in points],
+            max,
+            words.duration,
+        ),
+        Figure(
+            "Spend",
+            f"{manner.money(snapshot.spend_per_hour)}/h",
+            f"{manner.money(snapshot.spend_today)} today",
+            "money",
+            [point.spend * 3600 / bucket for point in points],
+            _mean,
+            lambda top: f"{words.dollars(Decimal(str(top)))}/h",
+        ),
+    ]
+
+
+def complete(snapshot: Snapshot) -> list[Point]:
+    """The points whose bucket is over: one that still fills would look like a fall."""
+    bucket = timedelta(seconds=snapshot.bucket_seconds)
+    return [point for point in snapshot.series if point.at + bucket <= snapshot.at]
+
+
+def lines(snapshot: Snapshot, cells: int, chart_height: int, manner: Manner) -> list[Line]:
+    """Titles, values, charts of so many lines (none for 0) and a time axis; figures that do not fit are left out."""
+    shown = figures(snapshot, manner)
+    cells -= 2
+    while len(shown) > 2 and (cells - GAP * (len(shown) - 1)) // len(shown) < LEAST_CELLS:
+        shown.pop()
+    size = (cells - GAP * (len(shown) - 1)) // len(shown)
+    drawn = [
+        _row([(Span(figure.title, "muted"),) for figure in shown], size),
+        _row([_value(figure, size) for figure in shown], size),
+    ]
+    if chart_height and snapshot.series:
+        charts = [_chart(figure, snapshot, size, chart_height, manner) for figure in shown]
+        drawn += [_row([chart[i] for chart in charts], size) for i in range(chart_height + 1)]
+    return drawn
+
+
+def _row(parts: Sequence[Spans], size: int) -> Line:
+    spans: list[Span] = [Span("  ")]
+    for part in parts:
+        spans += [*padded(part, size), Span(" " * GAP)]
+    return Line(tuple(spans[:-1]))
+
+
+def _value(figure: Figure, size: int) -> Spans:
+    now = Span(figure.now, "text", True)
+    aside = Span(f"  {figure.aside}", "muted")
+    return (now, aside) if figure.aside and width((now, aside)) <= size else (now,)
+
+
+def _chart(figure: Figure, snapshot: Snapshot, size: int, height: int, manner: Manner) -> list[Spans]:
+    points = complete(snapshot)
+    room = size * per_cell(manner.ascii_only)
+    group = max(1, round(len(points) / room))
+    offset = round(points[0].at.timestamp() / snapshot.bucket_seconds) if points else 0
+    values = grouped(figure.values, group, offset, figure.combine)[-room:]
+    top = max((value for value in values if value is not None), default=None)
+    past = len(values) * group * snapshot.bucket_seconds / 60
+    drawn: list[Spans] = [(Span(text, figure.role),) for text in area(values, size, height, manner.ascii_only)]
+    start = -(-len(values) // per_cell(manner.ascii_only))
+    return [*drawn, _axis(f"-{past:.0f}m", f"peak {figure.peak(top)}" if top else "", start, size)]
+
+
+def _axis(start: str, peak: str, chart_cells: int, size: int) -> Spans:
+    indent = max(0, size - chart_cells)
+    left, right = " " * indent + start, "now"
+    space = size - len(left) - len(right)
+    if peak and space >= len(peak) + 2:
+        before = (space - len(peak)) // 2
+        middle = " " * before + peak + " " * (space - before - len(peak))
+    else:
+        middle = " " * max(1, space)
+    return (Span(left + middle + right, "faint"),)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _rate(points: Sequence[Point], bucket: float, what: str) -> str:
+    if not points:
+        return "-"
+    last = points[-6:]
+    return words.rate(sum(getattr(point, what) for point in last) * 60 / (bucket * len(last)))
+
+
+def _growth(points: Sequence[Point], bucket: float) -> str:
+    """How fast the backlog grew over the last five minutes, a minute."""
+    last = points[-round(300 / bucket) :]
+    if len(last) < 2:
+        return ""
+    a_minute = round((last[-1].backlog - last[0].backlog) * 60 / (bucket * (len(last) - 1)))
+    return f"{a_minute:+,}/min" if a_minute else "steady"

@@ -1,0 +1,88 @@
+"""The frame around every view: header above, banner and messages where there are any, keys below."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crewtop import words
+from crewtop.tui.actions import View, commands_in, key_name
+from crewtop.tui.paint import BLANK, Line, Part, Role, Span, bar, clip_spans, joined, line
+from crewtop.tui.views import header
+from crewtop.tui.views.question import Question
+
+if TYPE_CHECKING:
+    from crewtop.tui.session import Session
+
+SMALL_HEIGHT = 16
+"""Below so many lines the rules go, and the keys at the foot share their line with messages."""
+
+
+def lines(session: Session, width: int, height: int) -> list[Line]:
+    """The whole picture in so many cells and lines."""
+    small = height < SMALL_HEIGHT
+    rule = [] if small else [_rule(session, width)]
+    latencies = (session.latencies[0].shown, session.latencies[1].shown)
+    top = [
+        header.top(session.snapshot, latencies, session.marks(), session.interval, width, session.manner),
+        header.tabs(session.view, width, session.manner),
+        *rule,
+        *_banner(session, width),
+    ]
+    question = session.overlay.lines(width, session.manner) if isinstance(session.overlay, Question) else []
+    message = [_said(text, role, width, session) for text, role in session.message]
+    foot = [*message, *([] if small and message else [*rule, _keys(session, width)])]
+    room = max(1, height - len(top) - len(foot) - len(question))
+    body = session.body(width, room)[:room]
+    if session.stale and session.snapshot is not None:
+        body = [part._replace(dim=True) for part in body]
+    elif session.snapshot is None:
+        body = [BLANK, line("  ", Span("waiting for the first answer", "muted"))] if session.overlay is None else body
+    picture = [*top, *body, *[BLANK] * (room - len(body)), *question, *foot]
+    return picture[:height]
+
+
+def _rule(session: Session, width: int) -> Line:
+    return line(Span(session.manner.glyph("─") * width, "faint"))
+
+
+def _banner(session: Session, width: int) -> list[Line]:
+    """What is the matter with the data, if anything is."""
+    if session.snapshot is not None and not session.stale:
+        return []
+    if session.trouble is None and session.snapshot is None:
+        return []
+    reason = session.trouble or "no answer"
+    if session.snapshot is not None and not session.snapshot.postgres.up:
+        reason = session.trouble or session.snapshot.postgres.detail or "postgres is down"
+    old = ""
+    if session.snapshot is not None:
+        at = session.manner.clock(session.snapshot.at)
+        old = f"  data of {at}, {words.duration(float(int(session.age)))} old"
+    spans = joined(
+        " ",
+        Span(session.manner.glyph("●") + " ", "wrong"),
+        Span(reason, "wrong", True),
+        Span(f"{old}  trying again", "muted"),
+    )
+    return [Line(clip_spans(spans, width, session.manner.cut), "panel")]
+
+
+def _said(text: str, role: Role, width: int, session: Session) -> Line:
+    spans = joined("  ", Span(text, role, role != "text"))
+    return Line(clip_spans(spans, width, session.manner.cut), "panel")
+
+
+def _keys(session: Session, width: int) -> Line:
+    """The keys that matter here, the most useful ones where the line is short."""
+    if session.tasks.edit is not None and session.view is View.TASKS:
+        return line("  ", Span(session.manner.glyph("⏎"), "accent", True), Span(" apply   ", "muted"),
+                    Span("Esc", "accent", True), Span(" keep as it was", "muted"))  # fmt: skip
+    parts = []
+    for command in commands_in(session.view):
+        if command.footer:
+            label = command.label
+            if command.name == "leave":
+                label = "quit" if session.view is View.OVERVIEW else "back"
+            key = Span(key_name(command.keys[0], session.manner.ascii_only), "accent", True)
+            parts.append(Part(command.footer, joined(key, Span(f" {label}", "muted"))))
+    return line("  ", bar(parts, width - 4))

@@ -1,0 +1,102 @@
+"""The two lines on top of every view: what is connected, how it does, and where the operator is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crewtop import words
+from crewtop.model.snapshot import Health, Snapshot
+from crewtop.tui.actions import TABS, View
+from crewtop.tui.manner import Manner, data
+from crewtop.tui.paint import Line, Part, Role, Span, Spans, bar, joined, spread, width
+
+SHORT_CELLS = 100
+"""Below this width the first line says pg for postgres and stands closer."""
+
+
+class Steady:
+    """A figure that only changes when it means something: stays until the measure leaves half to double of it.
+
+    Latency jitters with every question; without this the header would send bytes in every tick of an idle system.
+    """
+
+    def __init__(self) -> None:
+        self.shown: float | None = None
+
+    def take(self, measured: float | None) -> float | None:
+        """The figure to show for a measure in seconds."""
+        if measured is None or self.shown is None or not self.shown / 2 <= max(measured, 0.001) <= self.shown * 2:
+            self.shown = None if measured is None else max(measured, 0.001)
+        return self.shown
+
+
+def top(
+    snapshot: Snapshot | None,
+    latencies: tuple[float | None, float | None],
+    marks: Sequence[Span],
+    interval: float,
+    cells: int,
+    manner: Manner,
+) -> Line:
+    """The first line. marks (frozen, read-only, stale, ...) stand beside the clock and stay the longest."""
+    badge = Span(" crewtop ", "badge", True)
+    if snapshot is None:
+        return Line(spread(joined(badge, "  ", Span("connecting", "muted")), _marks(marks), cells, manner.cut))
+    parts = [Part(0, (badge,)), Part(1, (data(snapshot.database, "text", True),))]
+    if snapshot.simulated:
+        parts.append(Part(0, (Span("SIMULATED", "watch", True),)))
+    short = cells < SHORT_CELLS
+    parts.append(Part(2, _store("pg" if short else "postgres", snapshot.postgres, latencies[0])))
+    if snapshot.redis.up:
+        parts.append(Part(3, _store("redis", snapshot.redis, latencies[1])))
+    else:
+        parts.append(Part(1, (Span(manner.own("redis down · polling"), "watch", True),)))
+    parts += _workers(snapshot)
+    parts.append(Part(4, (Span(f"{manner.money(snapshot.spend_per_hour)}/h", "money"),)))
+    clock = joined(
+        Span(f"{manner.minute(snapshot.at)} ", "text"),
+        Span(f"{manner.zone} ", "muted"),
+        Span(f"{interval:g}s ", "faint"),
+    )
+    right = joined(_marks(marks), clock)
+    room = cells - width(right) - 3
+    return Line(spread(bar(parts, room, 2 if short else 3), right, cells, manner.cut))
+
+
+def tabs(view: View, cells: int, manner: Manner) -> Line:
+    """The second line: the views, the open one marked, and the keys that work everywhere."""
+    open_tab = View.TASKS if view is View.DETAIL else view
+    spans: list[Span] = [Span("  ")]
+    for key, title, target in TABS:
+        on = target is open_tab
+        spans += [Span(key + " ", "accent", on), Span(title, "text" if on else "muted", on), Span("   ")]
+    keys = joined(
+        Span("/", "accent"), Span(" filter   ", "muted"),
+        Span(":", "accent"), Span(" command   ", "muted"),
+        Span("?", "accent"), Span(" help ", "muted"),
+    )  # fmt: skip
+    return Line(spread(tuple(spans), keys, cells, manner.cut))
+
+
+def _store(name: str, health: Health, latency: float | None) -> Spans:
+    if not health.up:
+        return (Span(f"{name} down", "wrong", True),)
+    said = "?" if latency is None else "<1 ms" if latency <= 0.001 else words.latency(latency)
+    slow: Role = "watch" if latency is not None and latency > 0.25 else "moving"
+    return joined(Span(f"{name} ", "muted"), Span(said, slow))
+
+
+def _workers(snapshot: Snapshot) -> list[Part]:
+    alive = [worker for worker in snapshot.workers if worker.state in ("running", "draining")]
+    if not alive:
+        return [Part(2, (Span("no worker", "watch"),))]
+    hosts = len({worker.host for worker in alive})
+    busy, slots = sum(worker.busy for worker in alive), sum(worker.slots for worker in alive)
+    return [
+        Part(5, (Span(f"{words.count(hosts)} {'host' if hosts == 1 else 'hosts'}", "muted"),)),
+        Part(2, joined(Span(words.count(busy), "text", True), Span(f"/{words.count(slots)} slots", "muted"))),
+    ]
+
+
+def _marks(marks: Sequence[Span]) -> Spans:
+    return tuple(span for mark in marks for span in (mark, Span("  ")))

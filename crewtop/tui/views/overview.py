@@ -1,0 +1,163 @@
+"""What is wrong now, how much waits, how fast it goes, what it costs: queues and running tasks at a glance."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from crewtop import words
+from crewtop.model.snapshot import QueueRow, RunningRow, Snapshot
+from crewtop.tui.actions import View
+from crewtop.tui.columns import fit, heading, row
+from crewtop.tui.effects import Copy, Effect, Go, Open, Say
+from crewtop.tui.manner import Manner, data
+from crewtop.tui.paint import BLANK, Line, Span, clip_spans, joined, line
+from crewtop.tui.selection import Selection
+from crewtop.tui.views import figures
+from crewtop.tui.views.cells import lead, moved
+from crewtop.tui.views.problems import Problem, problems
+from crewtop.tui.views.tables import QUEUE_COLUMNS, RUNNING_COLUMNS, queue_cells, running_cells
+
+MOST_PROBLEMS = 8
+"""Lines of problems before the rest is only counted, on a high screen."""
+
+
+class Key(NamedTuple):
+    """What the cursor stands on: a problem, a queue or a running task, by its name or id."""
+
+    kind: str
+    name: str
+
+
+class Overview:
+    """State of the view: the snapshot and the cursor, which goes through problems, queues and running tasks."""
+
+    kind = View.OVERVIEW
+
+    def __init__(self, manner: Manner) -> None:
+        self.manner = manner
+        self.snapshot: Snapshot | None = None
+        self.selection: Selection[Key] = Selection()
+        self._problems: list[Problem] = []
+        self._shown: dict[Key, Problem | QueueRow | RunningRow] = {}
+
+    def take(self, snapshot: Snapshot) -> None:
+        """Show a new snapshot."""
+        self.snapshot = snapshot
+        self._problems = problems(snapshot)
+        self._shown = {Key("problem", f"{p.kind} {p.name}"): p for p in self._problems[:MOST_PROBLEMS]}
+        self._shown |= {Key("queue", queue.name): queue for queue in snapshot.queues}
+        self._shown |= {Key("task", str(task.task_id)): task for task in snapshot.running}
+        first = self.selection.cursor is None
+        self.selection.update(tuple(self._shown))
+        if first and snapshot.queues:
+            self.selection.place(len(self._problems[:MOST_PROBLEMS]))
+
+    def do(self, command: str, height: int) -> Effect | None:
+        """Obey a command."""
+        if moved(self.selection, command, height):
+            return None
+        chosen = self._shown.get(self.selection.current) if self.selection.current else None
+        if chosen is None:
+            return Say("what was under the cursor is gone: choose again") if self._shown else None
+        if command in ("open", "log"):
+            return _opened(chosen, "log" if command == "log" else None)
+        if command == "copy":
+            return Copy(str(chosen.task_id) if isinstance(chosen, RunningRow) else chosen.name)
+        return None
+
+    def lines(self, width: int, height: int) -> list[Line]:
+        """The view in so many cells and lines."""
+        if self.snapshot is None:
+            return []
+        airy = height >= 14
+        gap = [BLANK] if airy else []
+        lines = [*self._problem_lines(width, _problem_room(height)), *gap]
+        lines += [*figures.lines(self.snapshot, width, _chart_height(height), self.manner), *gap]
+        rest = height - len(lines)
+        running = min(len(self.snapshot.running), max(3, rest // 3)) if rest > 8 else 0
+        room = max(1, rest - 1 - (running + 1 + len(gap) if running else 0))
+        lines += self._queue_lines(width, room)
+        if running:
+            lines += gap
+            lines += self._running_lines(width, height - len(lines) - 1)
+        return lines
+
+    def _problem_lines(self, width: int, most: int) -> list[Line]:
+        if not self._problems:
+            return []
+        lines = []
+        for problem in self._problems[:most]:
+            on = self._on(Key("problem", f"{problem.kind} {problem.name}"))
+            said = joined(
+                lead(on, self.manner),
+                Span(self.manner.glyph("●" if problem.role == "wrong" else "▲") + " ", problem.role),
+                data(problem.name, "text", True),
+                "  ",
+                data(problem.words, "muted"),
+            )
+            lines.append(Line(clip_spans(said, width - 1, self.manner.cut), "cursor" if on else "ground"))
+        left = len(self._problems) - most
+        if left > 0:
+            lines.append(line("  ", Span(f"and {words.count(left)} more", "muted")))
+        return [BLANK, *lines] if most > 1 else lines
+
+    def _queue_lines(self, width: int, room: int) -> list[Line]:
+        assert self.snapshot is not None
+        queues = self.snapshot.queues
+        if not queues:
+            return [line("  ", Span("No queue has a task yet.", "muted"))]
+        fitted = fit(QUEUE_COLUMNS, width - 3)
+        keys = [Key("queue", queue.name) for queue in queues]
+        lines = [heading(fitted, "  ")]
+        for index in _around(self._place_of(keys), len(queues), room - 1):
+            on = self._on(keys[index])
+            cells = queue_cells(queues[index], self.manner)
+            mark = words.glyph("paused", ascii=self.manner.ascii_only) if queues[index].paused else ""
+            left = lead(on, self.manner, mark)
+            lines.append(row(fitted, cells, "cursor" if on else "ground", left, self.manner.cut))
+        return lines
+
+    def _running_lines(self, width: int, room: int) -> list[Line]:
+        assert self.snapshot is not None
+        running = self.snapshot.running
+        fitted = fit(RUNNING_COLUMNS, width - 3)
+        keys = [Key("task", str(task.task_id)) for task in running]
+        lines = [heading(fitted, "  ")]
+        for index in _around(self._place_of(keys), len(running), room):
+            on = self._on(keys[index])
+            cells = running_cells(running[index], self.manner)
+            lines.append(row(fitted, cells, "cursor" if on else "ground", lead(on, self.manner), self.manner.cut))
+        left = self.snapshot.running_total - (len(lines) - 1)
+        if left > 0 and len(lines) > room:
+            lines[-1] = line("    ", Span(f"and {words.count(left + 1)} more", "muted"))
+        return lines
+
+    def _on(self, key: Key) -> bool:
+        return self.selection.current == key
+
+    def _place_of(self, keys: list[Key]) -> int:
+        current = self.selection.current
+        return keys.index(current) if current in keys else 0
+
+
+def _opened(chosen: Problem | QueueRow | RunningRow, pane: str | None) -> Effect | None:
+    if isinstance(chosen, RunningRow):
+        return Open(chosen.task_id, pane)
+    if isinstance(chosen, QueueRow):
+        return Go(View.TASKS, f"queue:{chosen.name}")
+    return chosen.opens
+
+
+def _problem_room(height: int) -> int:
+    return 1 if height < 12 else 3 if height < 24 else 5 if height < 40 else MOST_PROBLEMS
+
+
+def _chart_height(height: int) -> int:
+    return 0 if height < 14 else 2 if height < 26 else 3 if height < 44 else 4
+
+
+def _around(place: int, count: int, room: int) -> range:
+    """The lines in sight when room of count fit and line place has to be among them."""
+    room = max(1, room)
+    top = min(max(0, place - room + 1), max(0, count - room))
+    return range(top, min(count, top + room))

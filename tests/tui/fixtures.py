@@ -1,0 +1,447 @@
+"""A busy shop at one fixed instant, and a source that shows it: what pictures and tests of the screen look at."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+from crewtop.model.filters import TaskFilter
+from crewtop.model.money import Money
+from crewtop.model.operations import Action, ItemOutcome, OperationResult, Target
+from crewtop.model.snapshot import (
+    CallRow,
+    Excerpt,
+    Health,
+    HistoryRow,
+    Percentiles,
+    Point,
+    QueueRow,
+    RunningRow,
+    RunRow,
+    Snapshot,
+    StepRow,
+    TaskDetail,
+    TaskPage,
+    TaskRow,
+    WorkerRow,
+)
+from crewtop.model.task import TaskStatus
+from crewtop.tui.source import Body, LogLines, Unavailable
+
+NOW = datetime(2026, 3, 14, 14, 2, 11, tzinfo=UTC)
+
+
+def ago(seconds: float) -> datetime:
+    return NOW - timedelta(seconds=seconds)
+
+
+def usd(known: str, unknown: int = 0, calls: int = 4) -> Money:
+    return Money(Decimal(known), unknown, calls)
+
+
+QUEUES = (
+    QueueRow(
+        "support",
+        ready=812,
+        later=40,
+        running=20,
+        retry=3,
+        completed=48_210,
+        failed=12,
+        done_per_minute=840,
+        oldest=362,
+        level=0.924,
+        wait=Percentiles(2_292, 0.2, 2.1, 4.0),
+        run=Percentiles(2_280, 9, 41, 63),
+        error_rate=0.004,
+        cost_per_1000=usd("2.31"),
+    ),
+    QueueRow(
+        "research",
+        paused=True,
+        paused_by="dana@ops1",
+        paused_reason="provider invoice unclear",
+        ready=391,
+        running=4,
+        stuck=1,
+        completed=1_204,
+        done_per_minute=22,
+        oldest=48,
+        level=0.991,
+        wait=Percentiles(64, 12, 48, 61),
+        run=Percentiles(61, 130, 390, 420),
+        error_rate=0.02,
+        cost_per_1000=usd("48.2", 3),
+    ),
+    QueueRow(
+        "returns",
+        ready=1,
+        completed=9_120,
+        failed=2,
+        done_per_minute=310,
+        oldest=1,
+        level=1.0,
+        wait=Percentiles(930, 0.1, 0.6, 0.9),
+        run=Percentiles(930, 7, 19, 24),
+        error_rate=0.0,
+        cost_per_1000=usd("1.94"),
+    ),
+    QueueRow(
+        "product",
+        retry=1,
+        running=1,
+        completed=20_114,
+        done_per_minute=512,
+        level=1.0,
+        wait=Percentiles(15, 0.1, 0.3, 0.4),
+        run=Percentiles(15, 4, 11, 12),
+        error_rate=0.001,
+        cost_per_1000=usd("0.42"),
+    ),
+    QueueRow("nightly", ready=6, later=120, next_due=NOW + timedelta(hours=9), no_worker=("translate",)),
+)
+
+
+def _wave(i: int, base: float, swing: float, end: float) -> float:
+    """A plausible curve that ends in a rise."""
+    return (
+        base + swing * math.sin(i / 7) + swing * 0.4 * math.sin(i / 2.3) + (end - base) * max(0.0, (i - 66) / 24) ** 2
+    )
+
+
+SERIES = tuple(
+    Point(
+        at=ago(900 - 10 * i + 1),
+        backlog=round(_wave(i, 380, 70, 1_204)),
+        arrived=round(_wave(i, 380, 30, 400)),
+        done=round(_wave(i, 370, 40, 382)),
+        failed=0,
+        wait_p95=max(0.05, _wave(i, 0.4, 0.25, 2.1)),
+        run_p95=_wave(i, 29, 5, 41),
+        spend=max(0.0, _wave(i, 0.006, 0.002, 0.0095)),
+    )
+    for i in range(90)
+)
+
+WORKERS = (
+    WorkerRow(
+        "db1-7c2e91", "db1", 4017, "running", 12, None, 12, None, ("support", "returns", "product", "briefing"),
+        ago(86_400 * 3), 1.2, 64.0, 1_932_735_283, "0.1.0",
+    ),
+    WorkerRow(
+        "db2-19aa04", "db2", 991, "running", 12, 14, 9, ("support", "research"), ("support", "briefing"),
+        ago(7_300), 2.0, 41.0, 1_288_490_188, "0.1.0",
+    ),
+    WorkerRow(
+        "db3-e5b077", "db3", 20_133, "draining", 8, None, 3, None, ("support", "returns", "product"),
+        ago(540), 0.4, 17.0, 604_110_028, "0.1.0",
+    ),
+    WorkerRow(
+        "batch-00f3d1", "batch.eu-west-1.internal", 77, "late", 4, None, 1, ("nightly",), ("translate",),
+        ago(90_000), 74.0, None, None, "0.1.0",
+    ),
+)  # fmt: skip
+
+RUNNING = (
+    RunningRow(
+        48_201, 9_120, "research", "briefing", 1, "db2-19aa04", 372, 252, 2, 3, "Analyst", "gpt-4.1", 18_204,
+        usd("0.21", 1), "no progress for 4m 12s in gpt-4.1", False,
+    ),
+    RunningRow(
+        48_977, 9_201, "support", "support", 2, "db1-7c2e91", 6, 1, 1, 2, "Order clerk", "tool lookup_order", 1_902,
+        usd("0.0008"), None, False,
+    ),
+    RunningRow(
+        48_978, 9_202, "returns", "returns", 3, "db1-7c2e91", 3, 2, 2, 2, "Returns clerk", "deepseek-v3", 2_410,
+        usd("0.0010"), None, True,
+    ),
+    RunningRow(
+        48_983, 9_207, "product", "product", 3, "db3-e5b077", 1, 0, 1, 1, "Catalogue", "gemini-2.5-flash", 640,
+        usd("0.0004"), None, False,
+    ),
+    RunningRow(
+        48_990, 9_211, "support", "sync_stock", 4, "db3-e5b077", 41, 41, None, None, None, None, 0,
+        Money(), None, False,
+    ),
+)  # fmt: skip
+
+BUSY = Snapshot(
+    at=NOW,
+    database="shop on db1",
+    postgres=Health(True, 0.0012, "PostgreSQL 18.1"),
+    redis=Health(True, 0.0004, "Valkey 8.1"),
+    window_seconds=900,
+    queues=QUEUES,
+    series=SERIES,
+    workers=WORKERS,
+    running=RUNNING,
+    running_total=25,
+    wait=Percentiles(2_292, 0.2, 2.1, 4.0),
+    run=Percentiles(2_292, 9, 41, 63),
+    spend_per_hour=usd("3.41"),
+    spend_today=usd("61.20"),
+)
+
+EMPTY = Snapshot(
+    at=NOW,
+    database="shop on db1",
+    postgres=Health(True, 0.0012),
+    redis=Health(True, 0.0004),
+    window_seconds=900,
+)
+
+
+def task(task_id: int, status: str = "completed", **changes: object) -> TaskRow:
+    """A task with ordinary values, but for the changes."""
+    base = TaskRow(
+        id=task_id,
+        queue="support",
+        crew="support",
+        status=TaskStatus(status),
+        version=7,
+        priority=2,
+        age=3_000.0 - (task_id % 97) * 30,
+        created_at=ago(3_000.0 - (task_id % 97) * 30),
+        run_at=ago(2_990),
+        finished_at=ago(2_900) if TaskStatus(status).ended else None,
+        attempt=1,
+        max_attempts=3,
+        step_position=2,
+        step_count=2,
+        agent="Order clerk",
+        activity=None,
+        tokens=4_120,
+        cost=usd("0.0017"),
+        error=None,
+        cancelling=False,
+        stuck=None,
+        worker_id=None,
+    )
+    return replace(base, **changes)  # type: ignore[arg-type]
+
+
+TASKS = (
+    task(48_990, "running", crew="sync_stock", priority=4, age=44.0, step_position=None, step_count=None, agent=None,
+         tokens=0, cost=Money(), worker_id="db3-e5b077"),
+    task(48_983, "running", queue="product", crew="product", priority=3, age=2.0, step_position=1, step_count=1,
+         agent="Catalogue", activity="gemini-2.5-flash", tokens=640, cost=usd("0.0004"), worker_id="db3-e5b077"),
+    task(48_978, "running", queue="returns", crew="returns", priority=3, age=5.0, agent="Returns clerk",
+         activity="deepseek-v3", tokens=2_410, cost=usd("0.0010"), cancelling=True, worker_id="db1-7c2e91"),
+    task(48_977, "running", age=9.0, step_position=1, activity="tool lookup_order", tokens=1_902,
+         cost=usd("0.0008"), worker_id="db1-7c2e91"),
+    task(48_960, "pending", age=48.0, attempt=0, step_position=None, step_count=None, agent=None, tokens=0,
+         cost=Money()),
+    task(48_951, "retry", queue="product", crew="product", priority=3, age=75.0, attempt=1, tokens=1_116,
+         cost=usd("0.0005"), run_at=NOW + timedelta(seconds=20), error="RateLimitError: 429 slow down, retry in 20 s"),
+    task(48_944, "waiting", crew="briefing", queue="research", priority=1, age=90.0, attempt=0, step_position=None,
+         step_count=None, agent=None, tokens=0, cost=Money()),
+    task(48_940, "completed", age=130.0, finished_at=ago(96)),
+    task(48_201, "running", queue="research", crew="briefing", priority=1, age=400.0, attempt=2, step_count=3,
+         agent="Analyst", activity="gpt-4.1", tokens=18_204, cost=usd("0.21", 1), worker_id="db2-19aa04",
+         stuck="no progress for 4m 12s in gpt-4.1"),
+    task(47_802, "failed", attempt=3, age=3_480.0, error="RateLimitError: 429 quota exhausted for gpt-4.1 in eu-west"),
+    task(47_801, "failed", attempt=3, age=3_420.0, priority=1, step_position=1, tokens=1_204, cost=usd("0.0005"),
+         error="timeout after 60 s in gpt-4.1"),
+    task(47_800, "failed", attempt=3, age=3_060.0, step_position=1, tokens=0, cost=usd("0", 2),
+         error="killed: signal 9, likely out of memory"),
+    task(47_799, "failed", attempt=1, age=3_000.0, priority=3, tokens=6_310, cost=usd("0.0026"),
+         error="ToolError: order B-771 has no such line [/] see [bold]"),
+    task(47_795, "cancelled", attempt=1, age=2_940.0, priority=3, tokens=5_002, cost=usd("0.0021"),
+         error="cancelled by dana@ops1: duplicate"),
+    task(47_790, "completed", age=2_880.0, tokens=4_870, cost=usd("0.002", 1)),
+    task(47_788, "failed", attempt=3, age=2_640.0, step_position=1, tokens=1_116, cost=usd("0.0005"),
+         error="ValueError: see \x1b[2J here (escape \x9b31m in the answer)"),
+)  # fmt: skip
+
+
+def many(count: int) -> tuple[TaskRow, ...]:
+    """The list above and older completed tasks behind it."""
+    return TASKS + tuple(
+        task(47_700 - i, "completed" if i % 5 else "failed", age=4_000.0 + 30 * i) for i in range(count - len(TASKS))
+    )
+
+
+def excerpt(text: str) -> Excerpt:
+    return Excerpt(text, len(text.encode()))
+
+
+INPUTS = (
+    '{"topic": "EU battery recycling", "audience": "board", "api_key": "sk-proj-Zx81kQ9vTq0aa7bLm4f2a", '
+    '"sources": ["eurostat", "icct", "bnef"], "limits": {"words": 900, "deadline": "2026-03-15"}}'
+)
+TRACEBACK = """Traceback (most recent call last):
+  File "crews/briefing.py", line 88, in analyse
+    answer = self.llm.call(messages)
+  File "crews/llm.py", line 41, in call
+    raise ProviderTimeout("no answer within 60 s")
+ProviderTimeout: no answer within 60 s
+"""
+
+
+def call(run: int, step: int, agent: str, at: float, seconds: float | None, **changes: object) -> CallRow:
+    base = CallRow(
+        run, f"call-{run}-{at:g}", step, agent, "openai", "gpt-4.1", "ok", ago(at), seconds,
+        6_204, 4_096, 0, 1_180, 0, usd("0.0147", calls=1), "genai-prices 0.0.40", None,
+    )  # fmt: skip
+    return replace(base, **changes)  # type: ignore[arg-type]
+
+
+STUCK = TaskDetail(
+    at=NOW,
+    task=TASKS[8],
+    inputs=excerpt(INPUTS),
+    runs=(
+        RunRow(9_120, "db2-19aa04", "running", ago(252), 20, None, None, None, None, None, None, False, 0, None),
+        RunRow(
+            9_044, "db1-7c2e91", "failed", ago(396), 4, ago(272), 124, None, "ProviderTimeout",
+            excerpt("no answer within 60 s"), excerpt(TRACEBACK), False, 0, excerpt("calling gpt-4.1\nno answer\n"),
+        ),
+    ),
+    steps=(
+        StepRow(9_044, 1, "research", "Researcher", "Find three sources", "completed", excerpt("..."), None, ago(395), 54),
+        StepRow(9_044, 2, "analyse", "Analyst", "Weigh them", "failed", None, "no answer within 60 s", ago(341), 69),
+        StepRow(9_120, 2, "analyse", "Analyst", "Weigh them", "running", None, None, ago(251), None),
+    ),
+    calls=(
+        call(9_044, 1, "Researcher", 390, 9.2),
+        call(9_044, 1, "Researcher", 370, 14.0, input_tokens=9_410, cache_read_tokens=8_192, output_tokens=2_002,
+             cost=usd("0.0225", calls=1)),
+        call(9_044, 2, "Analyst", 332, 60.0, input_tokens=12_330, cache_read_tokens=8_192, output_tokens=None,
+             reasoning_tokens=None, cost=usd("0", 1, 1), outcome="timeout", error="no answer within 60 s"),
+        call(9_120, 2, "Analyst", 250, None, input_tokens=12_330, cache_read_tokens=12_288, output_tokens=None,
+             reasoning_tokens=None, cost=usd("0", 1, 1), outcome="started"),
+    ),
+    history=(
+        HistoryRow(1, ago(400), None, "pending", None, "producer shop-api", None),
+        HistoryRow(2, ago(396), "pending", "running", 9_044, "worker db1-7c2e91", None),
+        HistoryRow(3, ago(272), "running", "retry", 9_044, "worker db1-7c2e91", "ProviderTimeout: no answer within 60 s"),
+        HistoryRow(4, ago(252), "retry", "running", 9_120, "worker db2-19aa04", None),
+    ),
+    calls_total=4,
+)  # fmt: skip
+
+COMPLETED = TaskDetail(
+    at=NOW,
+    task=TASKS[7],
+    inputs=excerpt('{"order_id": "A-1009"}'),
+    runs=(
+        RunRow(
+            9_190, "db1-7c2e91", "completed", ago(128), 2, ago(96), 32, excerpt('{"answer": "Delivered on Tuesday."}'),
+            None, None, None, False, 0, excerpt("looking up A-1009\n"),
+        ),
+    ),
+    steps=(StepRow(9_190, 1, "answer", "Order clerk", "Answer", "completed", excerpt("Delivered"), None, ago(127), 30),),
+    calls=(call(9_190, 1, "Order clerk", 120, 4.0),),
+    history=(HistoryRow(1, ago(130), None, "pending", None, "producer shop-api", None),),
+    calls_total=1,
+)  # fmt: skip
+
+LOG = (
+    "14:01:58 tool search_knowledge_base('capacity 2027')",
+    "14:01:59 3 documents, 18 KB",
+    "14:02:00 calling gpt-4.1 (12,330 tokens in)",
+    "14:02:11 no answer yet",
+)
+
+
+HOSTILE = (
+    "\x1b[31mred\x1b[0m",
+    "\x1b[2J\x1b[H",
+    "\x1b]0;title\x07",
+    "\x1b]52;c;aGFja2Vk\x07",
+    "\x1b]52;c;aGFja2Vk\x1b\\",
+    "\x1b]8;;http://evil\x1b\\link",
+    "\x1b[?1049l",
+    "\x9b31m and \x9d52;c;x\x9c",
+    "ends in \x1b",
+    "ok\rFAILED",
+    "gone" + "\x08" * 40,
+    "nul \x00 inside",
+    "\u202egnp.exe",
+    "see [/] here",
+    "a[/",
+    "{p}/{t}[/{n}]/read",
+    "[bold]x",
+    "[key=14629,state=CLOSED]",
+    "[1,2,3]",
+    "[@click=app.quit]press[/]",
+    "ZLEXCOUNT z [b +",
+    "two\nlines\tand a tab",
+)
+"""Texts that terminals would obey (case C02) and that markup would parse (case C03)."""
+
+
+@dataclass
+class Shop:
+    """A Source over fixed data that a test may change between ticks. down makes every read fail with that reason."""
+
+    now: Snapshot = BUSY
+    rows: tuple[TaskRow, ...] = TASKS
+    details: dict[int, TaskDetail] = field(default_factory=lambda: {48_201: STUCK, 48_940: COMPLETED})
+    log_lines: tuple[str, ...] = LOG
+    down: str | None = None
+    hang: bool = False
+    acted: list[tuple[Action, tuple[Target, ...]]] = field(default_factory=list)
+    asked: list[tuple[str, str, int]] = field(default_factory=list)
+    outcomes: dict[int, str] = field(default_factory=dict)
+    limits: list[int] = field(default_factory=list)
+    bodies: dict[str, str] = field(default_factory=dict)
+
+    async def _reachable(self) -> None:
+        if self.hang:
+            await asyncio.Event().wait()
+        if self.down is not None:
+            raise Unavailable(self.down)
+
+    async def snapshot(self) -> Snapshot:
+        await self._reachable()
+        return self.now
+
+    async def tasks(self, task_filter: TaskFilter, sort: str, limit: int) -> TaskPage:
+        await self._reachable()
+        self.limits.append(limit)
+        rows = [
+            row
+            for row in self.rows
+            if (not task_filter.statuses or row.status in task_filter.statuses)
+            and (not task_filter.queues or row.queue in task_filter.queues)
+            and (not task_filter.crews or row.crew in task_filter.crews)
+            and (task_filter.text is None or task_filter.text in (row.error or ""))
+        ]
+        if sort == "oldest":
+            rows.sort(key=lambda row: row.id)
+        return TaskPage(NOW, tuple(rows[:limit]), len(rows) > limit)
+
+    async def detail(self, task_id: int) -> TaskDetail | None:
+        await self._reachable()
+        return self.details.get(task_id)
+
+    async def body(self, task_id: int, run_id: int | None, body: Body, limit: int) -> Excerpt:
+        await self._reachable()
+        text = self.bodies[body]
+        return Excerpt(text[:limit], len(text.encode()))
+
+    async def log(self, run_id: int) -> AsyncIterator[LogLines]:
+        await self._reachable()
+        yield LogLines(self.log_lines)
+        await asyncio.Event().wait()
+
+    async def act(self, action: Action, targets: Sequence[Target], reason: str | None) -> OperationResult:
+        await self._reachable()
+        self.acted.append((action, tuple(targets)))
+        items = tuple(
+            ItemOutcome(t.task_id, t.task_id not in self.outcomes, self.outcomes.get(t.task_id, "")) for t in targets
+        )
+        return OperationResult(1, action, items)
+
+    async def set_slots(self, worker_id: str, slots: int) -> None:
+        await self._reachable()
+        self.asked.append(("slots", worker_id, slots))
+
+    async def drain(self, worker_id: str) -> None:
+        await self._reachable()
+        self.asked.append(("drain", worker_id, 0))

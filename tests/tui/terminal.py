@@ -1,0 +1,112 @@
+"""A pseudo-terminal with the live screen in it, and a terminal in memory that shows what an operator sees."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyte
+
+ROOT = Path(__file__).parents[2]
+DEADLINE_SECONDS = 20.0
+
+
+class Terminal:
+    """The screen's terminal: raw holds every byte since the last take()."""
+
+    def __init__(self, fd: int, ticks: int, orders: int, columns: int, lines: int) -> None:
+        self.fd, self.ticks, self.orders = fd, ticks, orders
+        self.raw = b""
+        self.view = pyte.Screen(columns, lines)
+        self._stream = pyte.ByteStream(self.view)
+
+    def read(self, seconds: float = 0.05) -> None:
+        """Take over what has arrived, waiting at most so long for it."""
+        while select.select([self.fd], [], [], seconds)[0]:
+            try:
+                data = os.read(self.fd, 65_536)
+            except OSError:
+                return
+            if not data:
+                return
+            self.raw += data
+            self._stream.feed(data)
+            seconds = 0.0
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.view.display)
+
+    def until(self, condition: Callable[[], bool], what: str) -> None:
+        """Read until a condition holds."""
+        end = time.monotonic() + DEADLINE_SECONDS
+        while not condition():
+            assert time.monotonic() < end, f"not seen in time: {what}\n{self.text}"
+            self.read()
+
+    def see(self, words: str) -> None:
+        self.until(lambda: words in self.text, words)
+
+    def wait_ticks(self, count: int) -> None:
+        """Until the screen has asked for so many more snapshots."""
+        seen = 0
+
+        def enough() -> bool:
+            nonlocal seen
+            while select.select([self.ticks], [], [], 0)[0]:
+                seen += len(os.read(self.ticks, 64))
+            return seen >= count
+
+        enough()
+        seen = 0
+        self.until(enough, f"{count} ticks")
+
+    def take(self) -> bytes:
+        """The bytes that arrived since the last take."""
+        self.read()
+        raw, self.raw = self.raw, b""
+        return raw
+
+    def press(self, keys: str) -> None:
+        os.write(self.fd, keys.encode())
+
+    def order(self, words: str) -> None:
+        os.write(self.orders, words.encode() + b"\n")
+
+
+@contextlib.contextmanager
+def live(columns: int = 120, lines: int = 40, **environment: str) -> Iterator[Terminal]:
+    """The screen of tests.tui.live in a terminal of that size."""
+    ticks_out, ticks_in = os.pipe()
+    orders_out, orders_in = os.pipe()
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.set_inheritable(ticks_in, True)
+        os.set_inheritable(orders_out, True)
+        variables = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "TEXTUAL_THEME")}
+        variables |= {"TERM": "xterm-256color", "COLORTERM": "truecolor", **environment}
+        variables |= {"CREWTOP_TEST_TICKS": str(ticks_in), "CREWTOP_TEST_ORDERS": str(orders_out)}
+        os.chdir(ROOT)
+        os.execve(sys.executable, [sys.executable, "-m", "tests.tui.live"], variables)
+    os.close(ticks_in)
+    os.close(orders_out)
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+    terminal = Terminal(fd, ticks_out, orders_in, columns, lines)
+    try:
+        yield terminal
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        for each in (fd, ticks_out, orders_in):
+            os.close(each)

@@ -1,0 +1,89 @@
+"""What the screen sends to a real terminal: nothing while nothing changes, little when little does."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.tui.fixtures import HOSTILE
+from tests.tui.terminal import live
+
+pytestmark = pytest.mark.xdist_group("pty")
+
+
+def test_an_idle_screen_sends_nothing_and_a_changed_row_little() -> None:
+    with live() as terminal:
+        terminal.see("RUNNING NOW")
+        terminal.press("2")
+        terminal.see("48977")
+        terminal.wait_ticks(3)
+        terminal.take()
+
+        terminal.wait_ticks(5)
+        assert terminal.take() == b""
+
+        terminal.order("tokens 1955")
+        terminal.see("1,955")
+        terminal.wait_ticks(2)
+        assert 0 < len(terminal.take()) < 1_024
+
+
+def test_the_overview_sends_nothing_while_nothing_changes() -> None:
+    with live() as terminal:
+        terminal.see("RUNNING NOW")
+        terminal.wait_ticks(3)
+        terminal.take()
+        terminal.wait_ticks(5)
+        assert terminal.take() == b""
+
+
+def test_no_report_of_mouse_movement_is_asked_for() -> None:
+    with live() as terminal:
+        terminal.see("RUNNING NOW")
+        sent = terminal.take()
+    assert b"\x1b[?1000h" in sent
+    assert b"?1003h" not in sent
+
+
+def test_hostile_text_reaches_the_terminal_as_pictures_only() -> None:
+    with live(columns=160) as terminal:
+        terminal.see("RUNNING NOW")
+        terminal.press("2")
+        terminal.see("48977")
+        terminal.take()
+        terminal.order("hostile")
+        terminal.see("ZLEXCOUNT z [b +")
+        terminal.wait_ticks(2)
+        sent = terminal.take().decode()
+        for text in ("see [/] here", "[bold]x", "[key=14629,state=CLOSED]", "ok␍FAILED", "␛]52;c;aGFja2Vk␇"):
+            assert text in terminal.text
+    painting = re.compile(r"\x1b\[[0-9;]*[mHK]|\x1b\[\?2026[hl]|\r?\n")
+    left = painting.sub("", sent)
+    assert not [c for c in left if ord(c) < 0x20 or 0x7F <= ord(c) < 0xA0 or c == "\u202e"]
+    assert len(HOSTILE) > 20
+
+
+def test_the_terminal_is_left_as_it_was() -> None:
+    with live() as terminal:
+        terminal.see("RUNNING NOW")
+        terminal.press("q")
+        terminal.until(lambda: b"\x1b[?1049l" in terminal.raw, "the alternate screen is left")
+
+
+def test_a_dead_database_is_said_and_a_living_one_again_without_a_key() -> None:
+    with live() as terminal:
+        terminal.see("RUNNING NOW")
+        terminal.order("down")
+        terminal.see("postgres: connection refused")
+        assert "support" in terminal.text
+        terminal.order("up")
+        terminal.until(lambda: "connection refused" not in terminal.text, "the banner goes")
+
+
+def test_without_colour_no_colour_is_sent() -> None:
+    with live(NO_COLOR="1") as terminal:
+        terminal.see("RUNNING NOW")
+        sent = terminal.take().decode()
+    codes = {code for match in re.findall(r"\x1b\[([0-9;]*)m", sent) for code in match.split(";")}
+    assert codes <= {"", "0", "1", "2", "7"}
