@@ -132,7 +132,7 @@ def percent(share: float | None) -> str:
     return "99.9%" if 0.999 < share < 1 else f"{share:.1%}"
 
 
-def money(amount: Money, *, long: bool = False, ascii: bool = False) -> str:  # noqa: A002
+def money(amount: Money, *, long: bool = False, ascii: bool = False) -> str:
     """An amount: '$3.41', '$0.0017'; '≥ $1.23' where some calls are unpriced, '?' where all are, '-' where none was.
 
     long adds how many calls went unreported.
@@ -210,11 +210,11 @@ _GLYPHS = {
 }
 
 
-def glyph(state: str, *, ascii: bool = False) -> str:  # noqa: A002
+def glyph(state: str, *, ascii: bool = False) -> str:
     """The one-cell sign of a state: of a task, a run, a step, an LLM call, a queue or a worker. '?' for any other."""
     return _GLYPHS.get(state, (UNKNOWN, UNKNOWN))[ascii]
 
 
-def status(state: str, *, ascii: bool = False) -> str:  # noqa: A002
+def status(state: str, *, ascii: bool = False) -> str:
     """A state as glyph and word: '✗ failed', '✗ over budget'; in ASCII 'x failed'."""
     return f"{glyph(state, ascii=ascii)} {state.replace('_', ' ')}"

@@ -12,7 +12,7 @@ from crewtop.plain.progress import run_state, step_words
 _STUCK_NAMED = 5
 
 
-def snapshot_text(snapshot: Snapshot, *, width: int = 100, ascii: bool = False) -> str:  # noqa: A002
+def snapshot_text(snapshot: Snapshot, *, width: int = 100, ascii: bool = False) -> str:
     """The whole picture as lines of at most width cells (40 or more), without any escape code."""
     paper = Paper(width, ascii)
     lines = paper.flow(_header(snapshot, paper), gap="   ") + paper.flow(_totals(snapshot, paper), gap="   ")

@@ -12,7 +12,7 @@ from crewtop.plain.progress import run_state, step_words
 from crewtop.text import masked_body, shown
 
 
-def tasks_text(page: TaskPage, *, width: int = 100, ascii: bool = False) -> str:  # noqa: A002
+def tasks_text(page: TaskPage, *, width: int = 100, ascii: bool = False) -> str:
     """A line a task, in the page's order, and whether the list goes on."""
     paper = Paper(width, ascii)
     rows = page.rows
@@ -37,7 +37,7 @@ def tasks_text(page: TaskPage, *, width: int = 100, ascii: bool = False) -> str:
     return "\n".join([*table, total]) + "\n"
 
 
-def task_text(detail: TaskDetail, *, width: int = 100, ascii: bool = False) -> str:  # noqa: A002
+def task_text(detail: TaskDetail, *, width: int = 100, ascii: bool = False) -> str:
     """One task's story: what it is, its runs, their results and the newest error, its steps, LLM calls and history.
 
     Tables are at most width cells wide; inputs, results, errors and logs keep their own lines.
