@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import faulthandler
 import io
 import json
 import logging
@@ -70,6 +71,7 @@ def _leave_zygote(events: int, log: int, zygote: int) -> None:
         os.dup2(source, target)
     os.closerange(3, events)
     os.closerange(events + 1, os.sysconf("SC_OPEN_MAX"))
+    faulthandler.enable()  # where a crash in C code leaves its last words
 
 
 def _end_with(zygote: int) -> None:
@@ -85,6 +87,7 @@ def _outcome(assignment: Assignment, folder: str, reporter: Reporter) -> Event:
     try:
         _settle(assignment, folder)
         listener = _listen(reporter)
+        logging.basicConfig(level=logging.INFO, stream=sys.stderr, format=_LOG_FORMAT, force=True)
         work = load(assignment.crew, assignment.target, folder)
         if listener and work.kind == "crew":
             listener.number(work.tasks)
@@ -101,7 +104,7 @@ def _outcome(assignment: Assignment, folder: str, reporter: Reporter) -> Event:
 
 
 def _settle(assignment: Assignment, folder: str) -> None:
-    """Move into the run's folder, with the crew's environment, log and module path."""
+    """Move into the run's folder, with the crew's environment and module path."""
     os.chdir(assignment.folder)
     sys.path.insert(0, folder)
     os.environ.update(
@@ -111,7 +114,6 @@ def _settle(assignment: Assignment, folder: str) -> None:
         CREWTOP_TASK_ID=str(assignment.task_id),
         CREWTOP_CREW=assignment.crew,
     )
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format=_LOG_FORMAT, force=True)
 
 
 def _listen(reporter: Reporter) -> Listener | None:

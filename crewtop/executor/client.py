@@ -274,7 +274,7 @@ async def _events(pieces: AsyncIterator[bytes], run_id: int) -> AsyncIterator[Ev
         try:
             yield from_line(line)
         except (ValueError, RecursionError) as error:
-            _LOG.warning("run %d: %s", run_id, error)
+            _LOG.warning("run %d sent a line that is no event: %s", run_id, error)
 
 
 async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

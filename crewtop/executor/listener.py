@@ -32,6 +32,7 @@ from crewtop.model.events import CallEnded, CallStarted, StepEnded, StepStarted,
 _LOG = logging.getLogger(__name__)
 _MOST_TEXT = 4 * 1024 * 1024
 _MOST_ENDED_CALLS = 1000
+_MOST_STEPS = 10_000
 _FLUSH_SECONDS = 5.0
 
 _heard_at_once: contextvars.ContextVar[bool] = contextvars.ContextVar("crewtop_heard_at_once", default=False)
@@ -50,8 +51,7 @@ class Listener:
         self._send = reporter.send
         self._lock = threading.RLock()
         self._positions: dict[str, int] = {}
-        self._crew_task_ids: frozenset[str] | None = None
-        self._steps = 0
+        self._steps: int | None = 0
         self._open_calls: set[str] = set()
         self._ended_calls: dict[str, int] = {}
         self._handlers: dict[type[Any], Callable[[Any, Any], None]] = {
@@ -76,10 +76,10 @@ class Listener:
     def number(self, tasks: Iterable[Any]) -> None:
         """Fix the positions of a crew's tasks, from 1; others, such as a planner's, are then no steps.
 
-        Without it, steps are numbered as they start.
+        Without it, steps are numbered as they start, up to 10,000.
         """
         self._positions = {str(task.id): position for position, task in enumerate(tasks, start=1)}
-        self._crew_task_ids = frozenset(self._positions)
+        self._steps = None
 
     def flush(self) -> None:
         """Wait until the bus has handed on all events of the past, for at most five seconds."""
@@ -103,8 +103,8 @@ class Listener:
         position = self._place(str(task.id))
         if position is None:
             return
-        agent = getattr(task.agent, "role", None)
-        name = cut_middle(task.name or task.description or f"step {position}", 200)
+        name = _label(task.name or task.description) or f"step {position}"
+        agent = _label(getattr(task.agent, "role", None))
         self._send(StepStarted(time.monotonic(), position, name, agent, _text(task.description)))
 
     def _step_completed(self, task: Any, event: Any) -> None:
@@ -119,7 +119,7 @@ class Listener:
             self._send(StepEnded(time.monotonic(), position, output, error))
 
     def _place(self, task_id: str) -> int | None:
-        if self._crew_task_ids is None:
+        if self._steps is not None and self._steps < _MOST_STEPS:
             self._steps += 1
             self._positions[task_id] = self._steps  # a task that runs twice is two steps
         return self._positions.get(task_id)
@@ -146,7 +146,7 @@ class Listener:
         self._open_calls.add(call_id)
         provider, model = _provider_and_model(llm, event)
         position = self._positions.get(event.task_id or "")
-        self._send(CallStarted(time.monotonic(), call_id, provider, model, event.agent_role, position))
+        self._send(CallStarted(time.monotonic(), call_id, provider, model, _label(event.agent_role), position))
 
     def _close(
         self,
@@ -176,6 +176,11 @@ class Listener:
 
     def _tool_failed(self, source: Any, event: Any) -> None:
         self._send(ToolUsed(time.monotonic(), event.tool_name, "error", _text(str(event.error))))
+
+
+def _label(value: str | None) -> str | None:
+    """A name without the line break that a block of YAML leaves at its end."""
+    return cut_middle(value.strip(), 200) if value else None
 
 
 def _text(value: str | None) -> str | None:
