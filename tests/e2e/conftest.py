@@ -82,9 +82,11 @@ class Site:
         async with self.database.connection() as connection:
             return await connection.fetchval(query, *arguments)
 
-    async def until(self, condition: Callable[[], Awaitable[Any]] | str, *arguments: object) -> Any:
+    async def until(
+        self, condition: Callable[[], Awaitable[Any]] | str, *arguments: object, patience: float = PATIENCE_SECONDS
+    ) -> Any:
         """Poll until a condition, or an SQL expression, is true; fail with the workers' logs if it never is."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + patience
         while True:
             if isinstance(condition, str):
                 value = await self.sql(f"SELECT {condition}", *arguments)
