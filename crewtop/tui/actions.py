@@ -53,12 +53,16 @@ _WORKERS = frozenset({View.WORKERS})
 
 
 def _on_tasks(key: str, action: Action, footer: int) -> Command:
-    return Command(
-        action, (key,), action, f"{action}: {RULES[action].effect}", "Act", _TASKS, footer=footer, acting=True
-    )
+    return Command(action, (key,), action, RULES[action].effect.capitalize(), "Act", _TASKS, footer=footer, acting=True)
 
 
 COMMANDS: tuple[Command, ...] = (
+    Command("up", ("up", "k"), "up", "One line up", "Move"),
+    Command("down", ("down", "j"), "down", "One line down", "Move"),
+    Command("page_up", ("pageup", "ctrl+b"), "page up", "One screen up", "Move"),
+    Command("page_down", ("pagedown", "ctrl+f"), "page down", "One screen down", "Move"),
+    Command("first", ("home", "g"), "first", "To the beginning", "Move"),
+    Command("last", ("end", "G"), "last", "To the end of what is loaded", "Move"),
     Command("open", ("enter",), "open", "Open what is under the cursor", "Move", LISTS, footer=1),
     Command("next_pane", ("tab",), "pane", "Next part of the task's story", "Read", _DETAIL, footer=2),
     Command("previous_pane", ("shift+tab",), "pane", "Previous part of the task's story", "Read", _DETAIL),
@@ -101,12 +105,6 @@ COMMANDS: tuple[Command, ...] = (
     Command("back", ("escape",), "back", "Back; first drops marks, then the filter", "Move"),
     Command("leave", ("q",), "back", "Back; quits from the overview", "Move", footer=1),
     Command("quit", ("ctrl+c", "ctrl+q"), "quit", "Quit from anywhere", "Screen"),
-    Command("up", ("up", "k"), "up", "One line up", "Move"),
-    Command("down", ("down", "j"), "down", "One line down", "Move"),
-    Command("page_up", ("pageup", "ctrl+b"), "page up", "One screen up", "Move"),
-    Command("page_down", ("pagedown", "ctrl+f"), "page down", "One screen down", "Move"),
-    Command("first", ("home", "g"), "first", "To the beginning", "Move"),
-    Command("last", ("end", "G"), "last", "To the end of what is loaded", "Move"),
     Command("overview", ("1",), "overview", "What is wrong, what runs, how fast, for how much", "Go to"),
     Command("tasks", ("2",), "tasks", "The task list", "Go to"),
     Command("workers", ("4",), "workers", "Who does the work, and with how many slots", "Go to"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -29,6 +30,7 @@ Background = Callable[[], Awaitable[None]]
 class CrewtopApp(App[int], inherit_bindings=False):
     """Carries out what the session asks for. Nothing here waits on the way from a key to the paint."""
 
+    TITLE = "crewtop"
     ENABLE_COMMAND_PALETTE = False
     CSS = "Screen { overflow: hidden; }"
 
@@ -46,6 +48,7 @@ class CrewtopApp(App[int], inherit_bindings=False):
         self._look = Look(themes[session.theme], colours)
         self.canvas = Canvas(session.frame, self.press, self.paste, self._look)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._orders: set[asyncio.Task[None]] = set()
         self._following: tuple[int, asyncio.Task[None]] | None = None
         self._job: Job | None = None
         interval = lambda: session.interval  # noqa: E731
@@ -54,6 +57,11 @@ class CrewtopApp(App[int], inherit_bindings=False):
         self._details: Feed[tuple[int, TaskDetail | None]] = Feed(
             self._ask_detail, self._told_detail, self._quiet, interval
         )
+
+    @property
+    def answered(self) -> bool:
+        """Whether nothing that the operator asked for is still on its way."""
+        return not self._orders
 
     def compose(self) -> ComposeResult:
         """One canvas."""
@@ -103,13 +111,13 @@ class CrewtopApp(App[int], inherit_bindings=False):
             case Copy(text):
                 self.copy_to_clipboard(text)
             case Act():
-                self._spawn(self._act(effect))
+                self._order(self._act(effect))
             case SetSlots(worker_id, slots):
-                self._spawn(self._tell(self.source.set_slots(worker_id, slots)))
+                self._order(self._tell(self.source.set_slots(worker_id, slots)))
             case Drain(worker_id):
-                self._spawn(self._tell(self.source.drain(worker_id)))
+                self._order(self._tell(self.source.drain(worker_id)))
             case LoadBody():
-                self._spawn(self._load(effect))
+                self._order(self._load(effect))
 
     async def _act(self, effect: Act) -> None:
         async with self._reporting("nothing done"):
@@ -226,6 +234,11 @@ class CrewtopApp(App[int], inherit_bindings=False):
         self.screen.styles.background = look.ground or "ansi_default"
         self.canvas.paint(look)
 
+    def _order(self, work: Any) -> None:
+        task = self._spawn(work)
+        self._orders.add(task)
+        task.add_done_callback(self._orders.discard)
+
     def _spawn(self, work: Any) -> asyncio.Task[None]:
         task: asyncio.Task[None] = asyncio.create_task(work)
         self._tasks.add(task)
@@ -255,10 +268,11 @@ def build(
     *,
     colours: Colours | None = None,
     background: Background | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> CrewtopApp:
-    """The application, ready to run. colours overrides what the environment says of the terminal."""
+    """The application, ready to run. colours overrides what the environment says; clock is monotonic seconds."""
     themes, problems = load(options.theme_folder)
-    session = Session(options, list(themes))
+    session = Session(options, list(themes), clock)
     if options.theme not in themes:
         problems.append(f"theme {options.theme!r} is unknown: use one of {', '.join(themes)}")
     session.message = [(safe_line, "watch") for safe_line in problems]

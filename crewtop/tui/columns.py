@@ -12,7 +12,7 @@ GAP = 2
 
 
 class Column(NamedTuple):
-    """A column: least is its width in cells, most what it may grow to where there is room.
+    """A column: least is its width in cells, most what it may grow to where there is room, by shares of grow.
 
     importance 0 is never dropped; of the others the highest number goes first. right aligns numbers.
     """
@@ -22,6 +22,7 @@ class Column(NamedTuple):
     importance: int = 0
     right: bool = False
     most: int = 0
+    grow: int = 1
 
 
 class Fitted(NamedTuple):
@@ -50,9 +51,10 @@ def fit(columns: Sequence[Column], cells: int) -> tuple[Fitted, ...]:
         for i in list(growing):
             if widths[i] >= kept[i][1].most:
                 growing.remove(i)
-            elif spare > 0:
-                widths[i] += 1
-                spare -= 1
+            else:
+                more = min(kept[i][1].grow, kept[i][1].most - widths[i], spare)
+                widths[i] += more
+                spare -= more
     return tuple(Fitted(index, column, cells) for (index, column), cells in zip(kept, widths, strict=True))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from crewtop.model.filters import TaskFilter
 from crewtop.model.operations import Action, Target
 from crewtop.tui.actions import View
 from crewtop.tui.paint import Role
@@ -63,7 +64,7 @@ class Go:
     """Show another view; the task list narrowed to a filter if given."""
 
     view: View
-    filter: str | None = None
+    narrowed: TaskFilter | None = None
 
 
 @dataclass(frozen=True, slots=True)

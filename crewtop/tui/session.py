@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from crewtop import words
-from crewtop.model.filters import FilterError
+from crewtop.model.filters import TaskFilter
 from crewtop.model.operations import Action, OperationResult
 from crewtop.model.snapshot import Snapshot
 from crewtop.tui.actions import Command, View, command_for
@@ -207,14 +207,11 @@ class Session:
             self._behind.append(self.view)
             self.view = view
 
-    def _go(self, view: View, narrowed: str | None = None) -> None:
+    def _go(self, view: View, narrowed: TaskFilter | None = None) -> None:
         self._behind = [] if view is View.OVERVIEW else [View.OVERVIEW]
         self.view = view
         if narrowed is not None:
-            try:
-                self.tasks.narrow(narrowed)
-            except FilterError as error:
-                self.say(str(error), "wrong")
+            self.tasks.narrow(narrowed)
 
     def _do_back(self) -> None:
         if self.view is View.TASKS and not self.tasks.at_rest:

@@ -302,7 +302,7 @@ STUCK = TaskDetail(
         ),
     ),
     steps=(
-        StepRow(9_044, 1, "research", "Researcher", "Find three sources", "completed", excerpt("..."), None, ago(395), 54),
+        StepRow(9_044, 1, "research", "Researcher", "Find sources", "completed", excerpt("..."), None, ago(395), 54),
         StepRow(9_044, 2, "analyse", "Analyst", "Weigh them", "failed", None, "no answer within 60 s", ago(341), 69),
         StepRow(9_120, 2, "analyse", "Analyst", "Weigh them", "running", None, None, ago(251), None),
     ),
@@ -318,7 +318,7 @@ STUCK = TaskDetail(
     history=(
         HistoryRow(1, ago(400), None, "pending", None, "producer shop-api", None),
         HistoryRow(2, ago(396), "pending", "running", 9_044, "worker db1-7c2e91", None),
-        HistoryRow(3, ago(272), "running", "retry", 9_044, "worker db1-7c2e91", "ProviderTimeout: no answer within 60 s"),
+        HistoryRow(3, ago(272), "running", "retry", 9_044, "worker db1-7c2e91", "ProviderTimeout: no answer in 60 s"),
         HistoryRow(4, ago(252), "retry", "running", 9_120, "worker db2-19aa04", None),
     ),
     calls_total=4,
@@ -334,7 +334,7 @@ COMPLETED = TaskDetail(
             None, None, None, False, 0, excerpt("looking up A-1009\n"),
         ),
     ),
-    steps=(StepRow(9_190, 1, "answer", "Order clerk", "Answer", "completed", excerpt("Delivered"), None, ago(127), 30),),
+    steps=(StepRow(9_190, 1, "answer", "Order clerk", "Answer", "completed", excerpt("Sent"), None, ago(127), 30),),
     calls=(call(9_190, 1, "Order clerk", 120, 4.0),),
     history=(HistoryRow(1, ago(130), None, "pending", None, "producer shop-api", None),),
     calls_total=1,

@@ -86,4 +86,4 @@ def test_without_colour_no_colour_is_sent() -> None:
         terminal.see("RUNNING NOW")
         sent = terminal.take().decode()
     codes = {code for match in re.findall(r"\x1b\[([0-9;]*)m", sent) for code in match.split(";")}
-    assert codes <= {"", "0", "1", "2", "7"}
+    assert codes <= {"", "0", "1", "2", "7", "39", "49"}  # bold, dim, reverse, and the terminal's own two colours

@@ -107,7 +107,7 @@ class Detail:
         """The view in so many cells and lines."""
         if self.detail is None:
             text = f"there is no task {self.task_id} any more" if self.gone else "loading the task"
-            return [line(" ", Span(text, "muted"))]
+            return [line("  ", Span(text, "muted"))]
         airy = [BLANK] if height >= 12 else []
         head = [self._title(width), *self._reason(width), *airy, self._tabs(width), *airy]
         room = max(1, height - len(head))
@@ -124,7 +124,7 @@ class Detail:
 
     def _reason(self, width: int) -> list[Line]:
         assert self.detail is not None
-        reason = joined(" ", why(self.detail.task, self.detail.at, self.manner))
+        reason = joined("  ", why(self.detail.task, self.detail.at, self.manner))
         return [Line(spread(reason, (), width, self.manner.cut))] if Line(reason).text.strip() else []
 
     def _tabs(self, width: int) -> Line:

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from crewtop import words
 from crewtop.tui.actions import View, commands_in, key_name
+from crewtop.tui.manner import Manner
 from crewtop.tui.paint import BLANK, Line, Part, Role, Span, bar, clip_spans, joined, line
 from crewtop.tui.views import header
+from crewtop.tui.views.help import Help, Palette
 from crewtop.tui.views.question import Question
 
 if TYPE_CHECKING:
@@ -23,7 +25,9 @@ def lines(session: Session, width: int, height: int) -> list[Line]:
     rule = [] if small else [_rule(session, width)]
     latencies = (session.latencies[0].shown, session.latencies[1].shown)
     top = [
-        header.top(session.snapshot, latencies, session.marks(), session.interval, width, session.manner),
+        header.top(
+            session.snapshot, latencies, not session.stale, session.marks(), session.interval, width, session.manner
+        ),
         header.tabs(session.view, width, session.manner),
         *rule,
         *_banner(session, width),
@@ -67,6 +71,11 @@ def _banner(session: Session, width: int) -> list[Line]:
     return [Line(clip_spans(spans, width, session.manner.cut), "panel")]
 
 
+def _hints(*hints: tuple[str, str], manner: Manner) -> Line:
+    parts = [Part(0, joined(Span(manner.own(key), "accent", True), Span(f" {does}", "muted"))) for key, does in hints]
+    return line("  ", bar(parts, 200))
+
+
 def _said(text: str, role: Role, width: int, session: Session) -> Line:
     spans = joined("  ", Span(text, role, role != "text"))
     return Line(clip_spans(spans, width, session.manner.cut), "panel")
@@ -74,9 +83,16 @@ def _said(text: str, role: Role, width: int, session: Session) -> Line:
 
 def _keys(session: Session, width: int) -> Line:
     """The keys that matter here, the most useful ones where the line is short."""
+    enter = session.manner.glyph("⏎")
+    match session.overlay:
+        case Question():
+            return BLANK
+        case Help():
+            return _hints(("↑ ↓", "scroll"), ("any other key", "back"), manner=session.manner)
+        case Palette():
+            return _hints((enter, "run"), ("↑ ↓", "choose"), ("Esc", "back"), manner=session.manner)
     if session.tasks.edit is not None and session.view is View.TASKS:
-        return line("  ", Span(session.manner.glyph("⏎"), "accent", True), Span(" apply   ", "muted"),
-                    Span("Esc", "accent", True), Span(" keep as it was", "muted"))  # fmt: skip
+        return _hints((enter, "apply"), ("Esc", "keep as it was"), manner=session.manner)
     parts = []
     for command in commands_in(session.view):
         if command.footer:

@@ -33,12 +33,13 @@ class Steady:
 def top(
     snapshot: Snapshot | None,
     latencies: tuple[float | None, float | None],
+    answering: bool,
     marks: Sequence[Span],
     interval: float,
     cells: int,
     manner: Manner,
 ) -> Line:
-    """The first line. marks (frozen, read-only, stale, ...) stand beside the clock and stay the longest."""
+    """The first line. answering: the snapshot is fresh. marks such as 'frozen' stand beside the clock and stay longest."""
     badge = Span(" crewtop ", "badge", True)
     if snapshot is None:
         return Line(spread(joined(badge, "  ", Span("connecting", "muted")), _marks(marks), cells, manner.cut))
@@ -46,12 +47,7 @@ def top(
     if snapshot.simulated:
         parts.append(Part(0, (Span("SIMULATED", "watch", True),)))
     short = cells < SHORT_CELLS
-    parts.append(Part(2, _store("pg" if short else "postgres", snapshot.postgres, latencies[0])))
-    if snapshot.redis.up:
-        parts.append(Part(3, _store("redis", snapshot.redis, latencies[1])))
-    else:
-        parts.append(Part(1, (Span(manner.own("redis down · polling"), "watch", True),)))
-    parts += _workers(snapshot)
+    parts += [*_stores(snapshot, latencies, answering, "pg" if short else "postgres", manner), *_workers(snapshot)]
     parts.append(Part(4, (Span(f"{manner.money(snapshot.spend_per_hour)}/h", "money"),)))
     clock = joined(
         Span(f"{manner.minute(snapshot.at)} ", "text"),
@@ -76,6 +72,21 @@ def tabs(view: View, cells: int, manner: Manner) -> Line:
         Span("?", "accent"), Span(" help ", "muted"),
     )  # fmt: skip
     return Line(spread(tuple(spans), keys, cells, manner.cut))
+
+
+def _stores(
+    snapshot: Snapshot,
+    latencies: tuple[float | None, float | None],
+    answering: bool,
+    postgres: str,
+    manner: Manner,
+) -> list[Part]:
+    if not answering:
+        return [Part(1, (Span(f"{postgres} no answer", "wrong", True),)), Part(3, (Span("redis ?", "muted"),))]
+    first = Part(2, _store(postgres, snapshot.postgres, latencies[0]))
+    if not snapshot.redis.up:
+        return [first, Part(1, (Span(manner.own("redis down · polling"), "watch", True),))]
+    return [first, Part(3, _store("redis", snapshot.redis, latencies[1]))]
 
 
 def _store(name: str, health: Health, latency: float | None) -> Spans:

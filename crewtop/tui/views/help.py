@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from crewtop.tui.actions import Command, View, commands_in, key_name
 from crewtop.tui.edit import LineEdit
 from crewtop.tui.manner import Manner
-from crewtop.tui.paint import BLANK, Line, Span, Spans, joined, line, padded, spread
+from crewtop.tui.paint import BLANK, Line, Span, Spans, joined, padded, spread
+from crewtop.tui.reading import wrapped
 
-KEY_CELLS = 12
-GROUPS = ("Move", "Go to", "Read", "Act", "Screen")
+KEY_CELLS, NAME_CELLS = 12, 12
+COLUMNS = (("Move", "Go to", "Read"), ("Act", "Screen"))
+"""The groups of the registry, as they stand beside each other where there is room."""
+
+
+TWO_COLUMNS_CELLS = 110
 
 
 class Help:
@@ -28,47 +35,37 @@ class Help:
 
     def lines(self, width: int, height: int, manner: Manner) -> list[Line]:
         """The page in so many cells and lines; two columns where there is room."""
-        blocks = [self._block(name, manner) for name in GROUPS]
-        blocks = [block for block in blocks if block]
-        if width >= 130:
+        if width >= TWO_COLUMNS_CELLS:
             half = width // 2
-            left = _joined_blocks([block for i, block in enumerate(blocks) if i % 2 == 0])
-            right = _joined_blocks([block for i, block in enumerate(blocks) if i % 2 == 1])
+            left, right = (self._column(groups, half - 2, manner) for groups in COLUMNS)
             rows = [
-                joined(
-                    padded(_at(left, i), half - 2, mark=manner.cut),
-                    "  ",
-                    padded(_at(right, i), half - 2, mark=manner.cut),
-                )
+                joined(padded(_at(left, i), half), padded(_at(right, i), half))
                 for i in range(max(len(left), len(right)))
             ]
         else:
-            rows = _joined_blocks(blocks)
-        foot = line(
-            "  ",
-            Span("any other key closes this page; ", "muted"),
-            Span(manner.own("↑ ↓"), "accent"),
-            Span(" scroll", "muted"),
-        )
-        room = max(1, height - 3)
+            rows = self._column([group for groups in COLUMNS for group in groups], width, manner)
+        room = max(1, height - 1)
         self._top = min(self._top, max(0, len(rows) - room))
-        shown = [Line(spread(row, (), width, manner.cut)) for row in rows[self._top : self._top + room]]
-        return [BLANK, *shown, *[BLANK] * (room - len(shown)), BLANK, foot]
+        return [BLANK, *(Line(row) for row in rows[self._top : self._top + room])]
 
-    def _block(self, group: str, manner: Manner) -> list[Spans]:
-        commands = [command for command in commands_in(self.view) if command.group == group]
-        rows = [joined("  ", Span(group, "text", True))] if commands else []
-        for command in commands:
-            keys = " ".join(key_name(key, manner.ascii_only) for key in command.keys)
-            rows.append(joined("  ", padded((Span(keys, "accent"),), KEY_CELLS), Span(command.help, "muted")))
+    def _column(self, groups: Sequence[str], cells: int, manner: Manner) -> list[Spans]:
+        rows: list[Spans] = []
+        for group in groups:
+            block = self._block(group, cells, manner)
+            rows += [*([()] if rows and block else []), *block]
         return rows
 
-
-def _joined_blocks(blocks: list[list[Spans]]) -> list[Spans]:
-    rows: list[Spans] = []
-    for block in blocks:
-        rows += [*([()] if rows else []), *block]
-    return rows
+    def _block(self, group: str, cells: int, manner: Manner) -> list[Spans]:
+        commands = [command for command in commands_in(self.view) if command.group == group]
+        rows: list[Spans] = [joined("  ", Span(group, "text", True))] if commands else []
+        for command in commands:
+            keys = " ".join(key_name(key, manner.ascii_only) for key in command.keys)
+            name = command.name.replace("_", " ")
+            for i, text in enumerate(wrapped(command.help, cells - KEY_CELLS - NAME_CELLS - 4)):
+                key = padded((Span(keys if i == 0 else "", "accent"),), KEY_CELLS, mark=manner.cut)
+                title = padded((Span(name if i == 0 else ""),), NAME_CELLS, mark=manner.cut)
+                rows.append(joined("  ", key, title, "  ", Span(text, "muted")))
+        return rows
 
 
 def _at(rows: list[Spans], index: int) -> Spans:

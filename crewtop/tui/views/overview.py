@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from crewtop import words
+from crewtop.model.filters import TaskFilter
 from crewtop.model.snapshot import QueueRow, RunningRow, Snapshot
 from crewtop.tui.actions import View
 from crewtop.tui.columns import fit, heading, row
@@ -144,7 +145,7 @@ def _opened(chosen: Problem | QueueRow | RunningRow, pane: str | None) -> Effect
     if isinstance(chosen, RunningRow):
         return Open(chosen.task_id, pane)
     if isinstance(chosen, QueueRow):
-        return Go(View.TASKS, f"queue:{chosen.name}")
+        return Go(View.TASKS, TaskFilter(queues=(chosen.name,)))
     return chosen.opens
 
 

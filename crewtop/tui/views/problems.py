@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from crewtop import words
+from crewtop.model.filters import TaskFilter
 from crewtop.model.snapshot import QueueRow, Snapshot, WorkerRow
 from crewtop.tui.actions import View
 from crewtop.tui.effects import Effect, Go, Open
@@ -49,7 +50,7 @@ def _queues(snapshot: Snapshot) -> list[Problem]:
     found: list[Problem] = []
     for queue in snapshot.queues:
         found += [
-            Problem(kind, queue.name, said, role, Go(View.TASKS, f"queue:{queue.name}"))
+            Problem(kind, queue.name, said, role, Go(View.TASKS, TaskFilter(queues=(queue.name,))))
             for kind, said, role in _of_queue(queue)
         ]
     return found

@@ -14,6 +14,7 @@ from crewtop.tui.edit import LineEdit
 from crewtop.tui.effects import Act, Drain, Effect, Say
 from crewtop.tui.manner import Manner, safe
 from crewtop.tui.paint import Line, Span, Spans, clip_spans, joined, padded, spread
+from crewtop.tui.reading import wrapped
 
 TYPED_ABOVE = 20
 """More tasks than this have to be confirmed by typing their number."""
@@ -49,11 +50,9 @@ class Question:
         top = joined(" ", Span(draw("╭") + draw("─"), "watch"), title, Span(fill + draw("╮"), "watch"), " ")
         bottom = joined(" ", Span(draw("╰") + draw("─") * (cells - 4) + draw("╯"), "watch"), " ")
         side = Span(draw("│"), "watch")
-        body = [*self.said, self._how(inner, manner)]
-        middle = [
-            joined(" ", side, " ", padded(clip_spans(spans, inner, manner.cut), inner, mark=manner.cut), " ", side, " ")
-            for spans in body
-        ]
+        body = [part for spans in self.said for part in _fitted(spans, inner, manner)]
+        body.append(self._how(inner, manner))
+        middle = [joined(" ", side, " ", padded(spans, inner, mark=manner.cut), " ", side, " ") for spans in body]
         return [Line(spans, "panel") for spans in (top, *middle, bottom)]
 
     def _how(self, cells: int, manner: Manner) -> Spans:
@@ -63,6 +62,13 @@ class Question:
             return spread(joined(enter, Span(f" {self.verb}", "text")), keep, cells)
         ask = joined("type ", Span(self.type_in, "text", True), " and ", enter, f" to {self.verb}   ")
         return spread(joined(ask, self.answer.spans()), keep, cells)
+
+
+def _fitted(spans: Spans, cells: int, manner: Manner) -> list[Spans]:
+    """A sentence of one span is wrapped; figures are cut."""
+    if len(spans) == 1:
+        return [(spans[0]._replace(text=text),) for text in wrapped(spans[0].text, cells)]
+    return [clip_spans(spans, cells, manner.cut)]
 
 
 def about_tasks(action: Action, tasks: Sequence[TaskRow], manner: Manner) -> Question | Say:

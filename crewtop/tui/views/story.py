@@ -13,14 +13,14 @@ from crewtop.tui.views import timeline
 from crewtop.tui.views.cells import said
 
 CALL_COLUMNS = (
-    Column("LLM CALLS", 16, most=30),
+    Column("LLM CALLS", 12, most=30),
     Column("AGENT", 10, 4, most=24),
     Column("IN", 7, 2, right=True),
     Column("CACHED", 7, 3, right=True),
     Column("WRITTEN", 7, 8, right=True),
     Column("OUT", 6, 2, right=True),
     Column("REASON", 6, 7, right=True),
-    Column("TOOK", 6, right=True),
+    Column("TOOK", 6, 1, right=True),
     Column("COST", 9, right=True),
     Column("OUTCOME", 12),
     Column("ERROR", 10, 5, most=80),
@@ -99,7 +99,7 @@ def beside(
 def title(detail: TaskDetail, cells: int, status: Span) -> tuple[Span, ...]:
     """Who the task is and how it stands."""
     task = detail.task
-    return joined(" ", Span(str(task.id), "link", True), "  ", data(task.crew, "text", True), "  ", status)
+    return joined("  ", Span(str(task.id), "link", True), "  ", data(task.crew, "text", True), "  ", status)
 
 
 def facts(detail: TaskDetail, manner: Manner) -> str:

@@ -32,7 +32,7 @@ QUEUE_COLUMNS = (
 
 RUNNING_COLUMNS = (
     Column("RUNNING NOW", 18, most=30),
-    Column("STEP", 22, 2, most=48),
+    Column("STEP", 22, 2, most=48, grow=3),
     Column("FOR", 6, right=True),
     Column("IDLE", 6, 7, right=True),
     Column("TOKENS", 7, 4, right=True),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from crewtop import words
 from crewtop.model.snapshot import TaskRow
 from crewtop.model.task import TaskStatus
-from crewtop.tui.columns import Cell, Column
+from crewtop.tui.columns import Cell, Column, Fitted, fit
 from crewtop.tui.manner import Manner, data
 from crewtop.tui.paint import Role, Span, Spans, joined, width
 from crewtop.tui.views.cells import STATUS_ROLES, aged, amount, count, step_words
@@ -23,11 +24,27 @@ TASK_COLUMNS = (
     Column("STEP", 24, 8, most=36),
     Column("TOKENS", 7, 6, right=True),
     Column("COST", 9, 3, right=True),
-    Column("STEP OR REASON", 18, 2, most=160),
+    Column("REASON", 18, 2, most=160, grow=8),
 )
 
-STEP = 7
-"""The place of STEP among them. Where it is dropped the last column speaks for it."""
+STEP, REASON = 7, 10
+"""Their places among the columns. Where there is no room for STEP, REASON speaks for it."""
+
+
+def columns_for(cells: int) -> tuple[Fitted, ...]:
+    """The columns that fit, under titles that say what is in them."""
+    fitted = fit(TASK_COLUMNS, cells)
+    if has_step(fitted):
+        return fitted
+    return tuple(
+        each._replace(column=each.column._replace(title="STEP OR REASON")) if each.place == REASON else each
+        for each in fitted
+    )
+
+
+def has_step(fitted: Sequence[Fitted]) -> bool:
+    """Whether STEP has a column of its own."""
+    return any(each.place == STEP for each in fitted)
 
 
 def task_cells(task: TaskRow, at: datetime, manner: Manner, with_step: bool) -> list[Cell]:
@@ -46,7 +63,7 @@ def task_cells(task: TaskRow, at: datetime, manner: Manner, with_step: bool) -> 
         step,
         count(task.tokens),
         amount(task.cost, manner),
-        reason if with_step or width(reason) else (step._replace(role="muted"),),
+        reason if with_step or width(reason) else step,
     ]
 
 

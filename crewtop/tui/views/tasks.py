@@ -6,17 +6,18 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from crewtop import words
+from crewtop.model import filters
 from crewtop.model.filters import SORTS, FilterError, TaskFilter, parse
 from crewtop.model.snapshot import TaskPage, TaskRow
 from crewtop.tui.actions import View
-from crewtop.tui.columns import Fitted, fit, heading, row
+from crewtop.tui.columns import Fitted, heading, row
 from crewtop.tui.edit import LineEdit
 from crewtop.tui.effects import Copy, Effect, Open, Say
 from crewtop.tui.manner import Manner, safe
 from crewtop.tui.paint import BLANK, Line, Part, Span, Spans, bar, joined, line, spread
 from crewtop.tui.selection import Selection
 from crewtop.tui.views.cells import lead, moved
-from crewtop.tui.views.taskrows import STEP, TASK_COLUMNS, task_cells
+from crewtop.tui.views.taskrows import columns_for, has_step, task_cells
 
 PAGE = 200
 """Rows that are asked for at first, and again whenever the cursor comes near the last one."""
@@ -94,10 +95,10 @@ class Tasks:
                 return self._on_current(command)
         return None
 
-    def narrow(self, typed: str) -> None:
-        """Ask for the tasks that match a filter. Raises FilterError."""
-        self.request = Request(parse(typed), self.request.sort, PAGE)
-        self.typed = typed
+    def narrow(self, task_filter: TaskFilter, typed: str | None = None) -> None:
+        """Ask for the tasks that match a filter; typed is how the operator wrote it."""
+        self.request = Request(task_filter, self.request.sort, PAGE)
+        self.typed = filters.words(task_filter) if typed is None else typed
 
     def unmark(self) -> None:
         """Take all marks away."""
@@ -113,7 +114,7 @@ class Tasks:
         assert self.edit is not None
         if key == "enter":
             try:
-                self.narrow(self.edit.text.strip())
+                self.narrow(parse(self.edit.text), self.edit.text.strip())
             except FilterError:
                 return
             self.edit = None
@@ -130,27 +131,27 @@ class Tasks:
         room = height - len(head) - 1
         if not self.page.rows:
             return [*head, line("  ", Span(self._nothing(), "muted"))]
-        fitted = fit(TASK_COLUMNS, width - 3)
+        fitted = columns_for(width - 3)
         rows = [self._row_line(self.page.rows[index], fitted) for index in self.selection.window(room)]
         return [*head, heading(fitted, "  "), *rows]
 
     def _row_line(self, task: TaskRow, fitted: Sequence[Fitted]) -> Line:
         on = self.selection.current == task.id
         mark = self.manner.glyph("◆") if task.id in self._marked else ""
-        with_step = any(column.place == STEP for column in fitted)
-        cells = task_cells(task, self.page.at if self.page else task.created_at, self.manner, with_step)
+        at = self.page.at if self.page else task.created_at
+        cells = task_cells(task, at, self.manner, has_step(fitted))
         return row(fitted, cells, "cursor" if on else "ground", lead(on, self.manner, mark), self.manner.cut)
 
     def _filter_line(self, width: int) -> Line:
         right = self._counts(width)
         if self.edit is not None:
             return Line(
-                spread(joined(" ", Span("/ ", "accent", True), self.edit.spans(), self._complaint()), right, width)
+                spread(joined("  ", Span("/ ", "accent", True), self.edit.spans(), self._complaint()), right, width)
             )
         if self.typed:
-            left = joined(" ", Span("/ ", "accent"), Span(safe(self.typed), "text", True))
+            left = joined("  ", Span("/ ", "accent"), Span(safe(self.typed), "text", True))
         else:
-            left = joined(" ", Span("/ ", "accent"), Span("all tasks", "muted"))
+            left = joined("  ", Span("/ ", "accent"), Span("all tasks", "muted"))
         return Line(spread(left, right, width, self.manner.cut))
 
     def _complaint(self) -> Spans:
@@ -203,7 +204,7 @@ class Tasks:
         if self._marked:
             self.unmark()
         elif self.typed:
-            self.narrow("")
+            self.narrow(TaskFilter())
 
     def _on_current(self, command: str) -> Effect | None:
         current = self.selection.current

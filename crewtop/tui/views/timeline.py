@@ -20,7 +20,7 @@ IDLE_CELLS = 7
 
 _RUN_ROLES: dict[str, Role] = {"running": "moving", "completed": "moving", "interrupted": "watch", "returned": "watch"}
 _RUN_ROLES |= {"throttled": "watch", "cancelled": "muted", "superseded": "muted"}
-_STEP_ROLES: dict[str, Role] = {"completed": "link", "running": "watch"}
+_STEP_ROLES: dict[str, Role] = {"completed": "link", "running": "moving"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def _step_bar(step: StepRow, run: RunRow, run_end: datetime, detail: TaskDetail,
         step.started_at,
         max(end, step.started_at),
         "▅",
-        _STEP_ROLES.get(step.status, "wrong"),
+        "watch" if detail.task.stuck and seconds is None else _STEP_ROLES.get(step.status, "wrong"),
         words.glyph(step.status, ascii=manner.ascii_only),
         words.duration((end - step.started_at).total_seconds()),
         manner.money(spent),

@@ -17,19 +17,21 @@ from crewtop.tui.views.question import Question, about_drain
 from crewtop.tui.views.tables import RUNNING_COLUMNS, running_cells
 
 MOST_SLOTS = 1_000
+BAR_CELLS = 12
 
 _ROLES: dict[str, Role] = {"running": "moving", "draining": "watch", "late": "wrong", "stopped": "muted"}
 
 COLUMNS = (
     Column("HOST", 14, most=24),
     Column("STATE", 10),
-    Column("BUSY", 17, 1),
-    Column("CPU", 5, 4, right=True),
+    Column("LOAD", BAR_CELLS, 5),
+    Column("BUSY", 11, 1),
+    Column("CPU", 4, 4, right=True),
     Column("MEMORY", 7, 5, right=True),
     Column("HEARTBEAT", 9, 3, right=True),
     Column("UP", 6, 9, right=True),
     Column("QUEUES", 10, 6, most=20),
-    Column("CREWS", 14, 2, most=60),
+    Column("CREWS", 14, 2, most=60, grow=3),
     Column("WORKER", 14, 8, most=24),
 )
 
@@ -143,6 +145,7 @@ class Workers:
         return [
             host,
             Span(self.manner.status(worker.state), _ROLES.get(worker.state, "text")),
+            _load(worker, self.manner),
             self._busy(worker),
             said(cpu),
             said(memory, "muted"),
@@ -156,9 +159,15 @@ class Workers:
     def _busy(self, worker: WorkerRow) -> Cell:
         wanted = self._asked.get(worker.id, worker.desired_slots)
         change = f" {self.manner.glyph('→')} {wanted}" if wanted is not None and wanted != worker.slots else ""
-        return joined(
-            Span(f"{worker.busy}", "text", True), Span(f"/{worker.slots} slots", "muted"), Span(change, "accent")
-        )
+        return joined(Span(f"{worker.busy}", "text", True), Span(f"/{worker.slots}", "muted"), Span(change, "accent"))
+
+
+def _load(worker: WorkerRow, manner: Manner) -> Cell:
+    """Busy slots as a bar: a cell for each where they fit."""
+    cells = min(worker.slots, BAR_CELLS)
+    full = min(cells, -(-worker.busy * cells // worker.slots)) if worker.slots else 0
+    role = _ROLES.get(worker.state, "text")
+    return joined(Span(manner.glyph("■") * full, role), Span(manner.glyph("·") * (cells - full), "faint"))
 
 
 def _heartbeat(worker: WorkerRow) -> Span:

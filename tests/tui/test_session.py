@@ -1,0 +1,321 @@
+"""State and keys in, state and effects out: what every key does, without a terminal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crewtop.model.filters import TaskFilter
+from crewtop.model.operations import Action, ItemOutcome, OperationResult, Target
+from crewtop.model.snapshot import Health, TaskDetail, TaskPage
+from crewtop.tui.actions import COMMANDS, View, command_for
+from crewtop.tui.effects import Act, Copy, Drain, Quit, SetSlots
+from crewtop.tui.options import ScreenOptions
+from crewtop.tui.session import Session
+from crewtop.tui.source import LogLines
+from crewtop.tui.views.question import Question
+from tests.tui.fixtures import BUSY, HOSTILE, LOG, NOW, STUCK, TASKS, excerpt, task
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def session(**options: object) -> Session:
+    made = Session(ScreenOptions(**options), ["crewtop-dark", "crewtop-light"], Clock())  # type: ignore[arg-type]
+    made.take(BUSY)
+    made.tasks.take(TaskPage(NOW, TASKS, False), made.tasks.request)
+    return made
+
+
+def keys(made: Session, *pressed: str) -> object:
+    effect = None
+    for key in pressed:
+        effect = made.press(key)
+    return effect
+
+
+def picture(made: Session, width: int = 120, height: int = 40) -> str:
+    return "\n".join(line.text for line in made.frame(width, height))
+
+
+@pytest.mark.parametrize(
+    ("pressed", "view"),
+    [
+        (("2",), View.TASKS),
+        (("4",), View.WORKERS),
+        (("2", "1"), View.OVERVIEW),
+        (("2", "enter"), View.DETAIL),
+        (("2", "enter", "escape"), View.TASKS),
+        (("2", "enter", "q", "q"), View.OVERVIEW),
+        (("2", "escape"), View.OVERVIEW),
+        (("enter",), View.TASKS),  # the first queue is under the cursor
+        (("down", "down", "down", "down", "down", "enter"), View.DETAIL),  # the first running task
+        (("/",), View.TASKS),
+        (("2", "l"), View.DETAIL),
+        (("4", "enter"), View.DETAIL),
+        (("?", "2"), View.OVERVIEW),  # any key closes help, and does nothing else
+        ((":", "w", "o", "r", "k", "e", "r", "s", "enter"), View.WORKERS),
+    ],
+)
+def test_ways(pressed: tuple[str, ...], view: View) -> None:
+    made = session()
+    keys(made, *pressed)
+    assert made.view is view
+
+
+def test_q_quits_only_at_the_root() -> None:
+    made = session()
+    assert keys(made, "2", "enter", "q") is None
+    assert keys(made, "q") is None
+    assert keys(made, "q") == Quit()
+
+
+def test_a_queue_opens_its_tasks() -> None:
+    made = session()
+    keys(made, "enter")
+    assert made.tasks.request.task_filter.queues == ("support",)
+
+
+def test_an_action_is_fixed_at_the_press_whatever_comes_after() -> None:
+    made = session()
+    keys(made, "2", *["down"] * 9, "R")
+    assert isinstance(made.overlay, Question)
+    moved = tuple(replace(row, version=99) for row in TASKS[:9]) + (task(60_000, "failed", version=1),)
+    made.tasks.take(TaskPage(NOW, moved, False), made.tasks.request)
+    assert keys(made, "enter") == Act(Action.RETRY, (Target(47_802, 7),))
+
+
+def test_escape_keeps_all_as_it_is() -> None:
+    made = session()
+    assert keys(made, "2", *["down"] * 9, "R", "escape", "enter") is None
+    assert made.overlay is None
+
+
+def test_marked_tasks_are_acted_on_and_the_cursor_is_not() -> None:
+    made = session()
+    effect = keys(made, "2", *["down"] * 9, "space", "space", "R", "enter")
+    assert effect == Act(Action.RETRY, (Target(47_802, 7), Target(47_801, 7)))
+
+
+def test_the_outcome_is_said_task_by_task() -> None:
+    made = session()
+    made.acted(
+        OperationResult(
+            1,
+            Action.RETRY,
+            (ItemOutcome(5, True, ""), ItemOutcome(7, False, "not retried: completed 0.3 s ago")),
+        )
+    )
+    assert "1 retried, 1 refused" in picture(made)
+    assert "7 not retried: completed 0.3 s ago" in picture(made)
+
+
+@pytest.mark.parametrize("key", ["R", "F", "U", "C"])
+def test_acting_keys_refuse_while_the_database_is_away(key: str) -> None:
+    made = session()
+    made.fail("postgres: connection refused")
+    assert keys(made, "2", key, "enter") is None or made.view is View.DETAIL
+    made = session()
+    keys(made, "2")
+    made.fail("postgres: connection refused")
+    keys(made, key)
+    assert made.overlay is None
+    assert "not done" in picture(made)
+
+
+def test_a_question_that_was_open_when_the_database_went_away_is_not_carried_out() -> None:
+    made = session()
+    keys(made, "2", *["down"] * 9, "R")
+    made.fail("postgres: connection refused")
+    assert keys(made, "enter") is None
+    assert "not done" in picture(made)
+
+
+def test_a_read_only_screen_refuses_and_says_so() -> None:
+    made = session(read_only=True)
+    keys(made, "2", "R")
+    assert made.overlay is None
+    assert "read-only" in picture(made)
+
+
+def test_silence_is_stale_even_if_nobody_complains() -> None:
+    made = session()
+    made._clock.now = 20.0  # type: ignore[attr-defined]
+    assert made.stale
+    assert "20s old" in picture(made)
+
+
+def test_a_dead_redis_is_said_in_the_header() -> None:
+    made = session()
+    made.take(replace(BUSY, redis=Health(False)))
+    assert "redis down · polling" in picture(made)
+
+
+def test_frozen_pictures_wait() -> None:
+    made = session()
+    keys(made, "p")
+    before = made.frame(120, 40)
+    made.take(replace(BUSY, database="other"))
+    assert made.frame(120, 40) == before
+    keys(made, "p")
+    assert "other" in picture(made)
+
+
+def test_slots_add_up_before_the_worker_answers() -> None:
+    made = session()
+    assert keys(made, "4", ">") == SetSlots("db1-7c2e91", 13)
+    assert keys(made, ">") == SetSlots("db1-7c2e91", 14)
+    assert keys(made, "<") == SetSlots("db1-7c2e91", 13)
+
+
+def test_drain_asks_first() -> None:
+    made = session()
+    assert keys(made, "4", "D") is None
+    assert keys(made, "enter") == Drain("db1-7c2e91")
+
+
+def test_copy_takes_the_id() -> None:
+    made = session()
+    assert keys(made, "2", "down", "y") == Copy("48983")
+
+
+def test_pasted_text_is_typed_and_never_a_key() -> None:
+    made = session()
+    keys(made, "2")
+    made.paste("RRRq")
+    assert made.overlay is None
+    keys(made, "/")
+    made.paste("status:failed\ncrew:support")
+    keys(made, "enter")
+    assert made.tasks.request.task_filter.crews == ("support",)
+
+
+def test_a_wrong_filter_is_explained_and_not_applied() -> None:
+    made = session()
+    keys(made, "2", "/", *"status:faild")
+    assert "'faild' is unknown" in picture(made)
+    keys(made, "enter")
+    assert made.tasks.edit is not None
+    keys(made, "escape")
+    assert made.tasks.request.task_filter.statuses == ()
+
+
+def test_escape_drops_marks_then_filter_then_the_view() -> None:
+    made = session()
+    keys(made, "2", "/", *"crew:support", "enter")
+    made.tasks.take(TaskPage(NOW, TASKS, False), made.tasks.request)
+    keys(made, "space")
+    keys(made, "escape")
+    assert made.tasks.typed == "crew:support"
+    keys(made, "escape")
+    assert made.tasks.typed == ""
+    keys(made, "escape")
+    assert made.view is View.OVERVIEW
+
+
+def test_the_list_grows_when_the_cursor_nears_its_end() -> None:
+    made = session()
+    keys(made, "2")
+    made.tasks.take(TaskPage(NOW, tuple(task(i) for i in range(1, 201)), True), made.tasks.request)
+    keys(made, "end")
+    assert made.tasks.request.limit == 400
+
+
+def test_an_answer_to_an_older_filter_is_dropped() -> None:
+    made = session()
+    old = made.tasks.request
+    keys(made, "2", "/", *"crew:support", "enter")
+    made.tasks.take(TaskPage(NOW, (task(1),), False), old)
+    assert made.tasks.loading
+
+
+def test_every_command_has_a_key_of_its_own_in_each_view() -> None:
+    for view in View:
+        used = [key for command in COMMANDS if view in command.views for key in command.keys]
+        assert len(used) == len(set(used)), view
+
+
+def test_help_and_palette_know_every_command() -> None:
+    made = session()
+    keys(made, "2", "?")
+    shown = picture(made, 200, 60)
+    for command in COMMANDS:
+        if View.TASKS in command.views:
+            assert command.name.replace("_", " ")[:12].strip() in shown
+
+
+def test_acting_keys_are_capitals_or_far_from_reading_keys() -> None:
+    acting = {key for command in COMMANDS if command.acting for key in command.keys}
+    assert acting == {"R", "F", "U", "C", "D", "<", ">"}
+    assert command_for("R", View.OVERVIEW) is None
+
+
+@given(st.lists(st.sampled_from(sorted({k for c in COMMANDS for k in c.keys} | set("abz:/ 0"))), max_size=30))
+@settings(max_examples=60, deadline=None)
+def test_no_key_in_no_order_breaks_the_picture(pressed: list[str]) -> None:
+    made = session()
+    for key in pressed:
+        made.press(key)
+        if made.detail is not None and made.detail.detail is None:
+            made.detail.take(STUCK.task.id, STUCK)
+        for size in ((80, 24), (40, 10)):
+            assert len(made.frame(*size)) == size[1]
+
+
+def hostile_detail(text: str) -> TaskDetail:
+    row = task(48_201, "failed", crew=text, queue=text, agent=text, activity=text, error=text, worker_id=text)
+    run = replace(STUCK.runs[1], worker_id=text, error_type=text, error=excerpt(text), traceback=excerpt(text))
+    call = replace(STUCK.calls[0], model=text, agent=text, error=text)
+    step = replace(STUCK.steps[0], agent=text, name=text)
+    change = replace(STUCK.history[0], actor=text, reason=text)
+    return replace(STUCK, task=row, inputs=excerpt(text), runs=(run,), steps=(step,), calls=(call,), history=(change,))
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_is_shown_as_it_is_and_obeyed_nowhere(text: str) -> None:
+    made = session()
+    queues = (replace(BUSY.queues[0], name=text, paused=True, paused_by=text, paused_reason=text, no_worker=(text,)),)
+    workers = (replace(BUSY.workers[0], id=text, host=text, crews=(text,), queues=(text,)),)
+    running = (replace(BUSY.running[0], crew=text, queue=text, agent=text, worker_id=text, stuck=text, activity=text),)
+    made.take(
+        replace(BUSY, database=text, queues=queues, workers=workers, running=running, redis=Health(False, None, text))
+    )
+    made.tasks.take(TaskPage(NOW, (hostile_detail(text).task,), False), made.tasks.request)
+    frames = [picture(made, 200, 50)]
+    for key in ("enter", "/"):
+        made.press(key)
+    made.paste(text)
+    frames.append(picture(made))
+    for key in ("enter", "escape", "4"):
+        made.press(key)
+    frames.append(picture(made))
+    made.press("2")
+    made.tasks.narrow(TaskFilter())
+    made.tasks.take(TaskPage(NOW, (hostile_detail(text).task,), False), made.tasks.request)
+    made.press("down")
+    made.press("R")
+    frames.append(picture(made))
+    for key in ("escape", "enter"):
+        made.press(key)
+    assert made.detail is not None
+    made.detail.take(48_201, hostile_detail(text))
+    made.detail.take_log(9_044, LogLines((text, *LOG)))
+    for key in ("s", "i", "o", "e", "l", "h"):
+        made.press(key)
+        frames.append(picture(made))
+    made.fail(text)
+    frames.append(picture(made))
+    made.say(text)
+    frames.append(picture(made))
+    for frame in frames:
+        bad = [c for c in frame.replace("\n", "") if not c.isprintable()]
+        assert bad == []
+    if text.isprintable():
+        assert text in frames[0]

@@ -1,0 +1,193 @@
+"""What each view says about given data, without a terminal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from crewtop.model.operations import Action
+from crewtop.model.snapshot import Health, Snapshot, TaskPage
+from crewtop.tui.manner import Manner
+from crewtop.tui.paint import Line
+from crewtop.tui.views.cells import coarse
+from crewtop.tui.views.detail import Detail
+from crewtop.tui.views.header import Steady
+from crewtop.tui.views.overview import Overview
+from crewtop.tui.views.problems import problems
+from crewtop.tui.views.question import Question, about_tasks
+from crewtop.tui.views.tasks import Tasks
+from crewtop.tui.views.timeline import Axis, bars
+from crewtop.tui.views.workers import Workers
+from tests.tui.fixtures import BUSY, COMPLETED, EMPTY, NOW, STUCK, TASKS, task
+
+
+def text(lines: list[Line]) -> str:
+    return "\n".join(line.text for line in lines)
+
+
+def test_the_worst_comes_first() -> None:
+    found = problems(BUSY)
+    assert [problem.role for problem in found] == ["wrong"] * 3 + ["watch"] * 2
+    assert "only 92.4% start within their service level" in found[0].words
+    assert "translate" in found[1].words
+    assert found[-1].words == "paused by dana@ops1: provider invoice unclear"
+
+
+def test_a_dead_redis_is_a_problem_that_says_what_it_means() -> None:
+    down = replace(BUSY, redis=Health(False, None, "connection refused"))
+    assert "by polling" in next(p.words for p in problems(down) if p.kind == "redis")
+
+
+def test_an_empty_shop_has_no_problem_and_no_false_figure() -> None:
+    view = Overview(Manner())
+    view.take(EMPTY)
+    shown = text(view.lines(120, 34))
+    assert "No queue has a task yet." in shown
+    assert "$0" not in shown
+
+
+def test_unknown_cost_is_a_question_mark_and_a_partly_known_one_a_lower_bound() -> None:
+    view = Overview(Manner())
+    view.take(BUSY)
+    lines = {line.text.split()[0]: line.text for line in view.lines(200, 44) if line.text.split()}
+    assert "≥ $48.20" in next(
+        line.text for line in view.lines(200, 44) if "research" in line.text and "391" in line.text
+    )
+    assert lines["nightly"].rstrip().endswith("?")
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 160, 200, 250])
+@pytest.mark.parametrize("height", [5, 10, 19, 34, 46])
+def test_no_line_is_wider_than_the_screen_and_no_view_higher(width: int, height: int) -> None:
+    overview, tasks, workers = Overview(Manner()), Tasks(Manner()), Workers(Manner(), None)
+    detail = Detail(Manner(), STUCK.task.id)
+    overview.take(BUSY)
+    workers.take(BUSY)
+    tasks.take(TaskPage(NOW, TASKS, True), tasks.request)
+    detail.take(STUCK.task.id, STUCK)
+    for view in (overview, tasks, workers, detail):
+        lines = view.lines(width, height)
+        assert all(len(line.text) <= width for line in lines), [line.text for line in lines if len(line.text) > width]
+        if height >= 10:
+            assert len(lines) <= height + (1 if view is overview and height == 10 else 0)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0, "<10s"), (19, "10s"), (59, "50s"), (61, "1m"), (362, "6m"), (7_300, "2h"), (90_000, "1d1h")],
+)
+def test_ages_go_in_steps(seconds: float, said: str) -> None:
+    assert coarse(seconds) == said
+
+
+def test_latency_stays_while_it_means_the_same() -> None:
+    steady = Steady()
+    assert [steady.take(s) for s in (0.0012, 0.0019, 0.0007, 0.0025, 0.004)] == [0.0012, 0.0012, 0.0012, 0.0025, 0.0025]
+
+
+def test_a_question_names_count_ids_effect_cost_and_what_is_left_out() -> None:
+    question = about_tasks(Action.RETRY, [TASKS[9], TASKS[10], TASKS[7]], Manner())
+    assert isinstance(question, Question)
+    shown = text(question.lines(100, Manner()))
+    for words in ("Retry 2 failed tasks", "47802", "47801", "runs again now", "$0.0022", "not included: 1 completed"):
+        assert words in shown
+
+
+def test_more_than_twenty_have_to_be_typed() -> None:
+    question = about_tasks(Action.RETRY, [task(i, "failed") for i in range(1, 26)], Manner())
+    assert isinstance(question, Question)
+    assert question.press("enter") is True
+    for key in "25":
+        question.press(key)
+    assert question.press("enter") == question.effect
+
+
+def test_nothing_eligible_is_said_and_not_asked() -> None:
+    said = about_tasks(Action.RETRY, [TASKS[0], TASKS[7]], Manner())
+    assert not isinstance(said, Question)
+    assert said.words == "nothing to retry: 1 running, 1 completed"
+
+
+def test_the_timeline_tells_runs_steps_and_what_was_kept() -> None:
+    rows = bars(STUCK, Manner())
+    labels = [(bar.label.strip(), bar.took) for bar in rows]
+    assert (
+        labels
+        == [
+            ("waiting", "4s"),
+            ("run 1  db1-7c2e91", "2m04s"),
+            ("Researcher", "54s"),
+            ("Analyst", "1m09s"),
+            ("waiting again", "20s"),
+            ("run 2  db2-19aa04", "4m12s"),
+            ("Researcher", "kept"),
+            ("Analyst", "4m11s"),
+        ]
+        or labels[0][0] != "waiting"
+    )
+
+
+def test_hours_of_waiting_do_not_squeeze_the_run() -> None:
+    long_wait = replace(COMPLETED, task=replace(COMPLETED.task, created_at=NOW.replace(hour=1)))
+    rows = bars(long_wait, Manner())
+    axis = Axis(rows, 60)
+    run = next(bar for bar in rows if bar.picture == "█")
+    assert axis.place(run.end) - axis.place(run.start) > 40
+
+
+def test_secrets_in_inputs_are_masked() -> None:
+    detail = Detail(Manner(), STUCK.task.id, "inputs")
+    detail.take(STUCK.task.id, STUCK)
+    shown = text(detail.lines(100, 30))
+    assert '"audience": "board"' in shown
+    assert "Zx81kQ9v" not in shown
+
+
+def test_the_error_begins_with_its_cause() -> None:
+    detail = Detail(Manner(), STUCK.task.id, "error")
+    detail.take(STUCK.task.id, STUCK)
+    body = [line.text.strip() for line in detail.lines(100, 30)][5:]
+    assert body[0] == "ProviderTimeout: no answer within 60 s"
+
+
+def test_a_healthy_heartbeat_does_not_tick() -> None:
+    view = Workers(Manner(), None)
+    view.take(BUSY)
+    before = text(view.lines(120, 30))
+    older = tuple(replace(w, heartbeat_age=w.heartbeat_age + 1) if w.state == "running" else w for w in BUSY.workers)
+    view.take(replace(BUSY, workers=older))
+    assert text(view.lines(120, 30)) == before
+
+
+def test_ascii_mode_sends_no_character_of_ours_beyond_ascii() -> None:
+    manner = Manner(ascii_only=True)
+    overview, tasks, workers = Overview(manner), Tasks(manner), Workers(manner, None)
+    overview.take(BUSY)
+    workers.take(BUSY)
+    tasks.take(TaskPage(NOW, TASKS[:15], True), tasks.request)
+    detail = Detail(manner, STUCK.task.id)
+    detail.take(STUCK.task.id, replace(STUCK, inputs=COMPLETED.inputs))
+    question = about_tasks(Action.CANCEL, TASKS[:3], manner)
+    assert isinstance(question, Question)
+    for lines in (
+        overview.lines(120, 40),
+        tasks.lines(120, 40),
+        workers.lines(120, 40),
+        detail.lines(120, 40),
+        question.lines(120, manner),
+    ):
+        assert text(lines).isascii(), [line.text for line in lines if not line.text.isascii()]
+
+
+def test_a_snapshot_of_many_queues_still_fits() -> None:
+    queues = tuple(replace(BUSY.queues[0], name=f"queue-{i}") for i in range(60))
+    view = Overview(Manner())
+    view.take(replace(BUSY, queues=queues))
+    view.do("last", 20)
+    assert len(view.lines(120, 34)) <= 34
+
+
+def test_snapshots_are_plain_values() -> None:
+    assert isinstance(BUSY, Snapshot)
+    assert BUSY.backlog == 1_214
