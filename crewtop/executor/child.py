@@ -61,10 +61,8 @@ def _leave_zygote(events: int, log: int, zygote: int) -> None:
         signal.signal(number, signal.SIG_DFL)  # a handler in Python would wait for a hung C call to return
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     _end_with(zygote)
-    for stream in (
-        sys.stdout,
-        sys.stderr,
-    ):  # not replaced, since libraries hold on to these; and before they are a pipe's
+    # Not replaced, since libraries hold on to these; and done while they are still a file that knows its position.
+    for stream in (sys.stdout, sys.stderr):
         cast(io.TextIOWrapper, stream).reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
     null = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((null, 0), (log, 1), (log, 2)):

@@ -10,26 +10,23 @@ from __future__ import annotations
 
 import asyncio
 import io
-import logging
 import os
 import signal
 import socket
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
 from crewtop.executor.environment import crew_environment
+from crewtop.executor.streams import PIECE_BYTES, event_stream, pieces, ready
 from crewtop.executor.wire import Unpacker, packed
 from crewtop.model.errors import CrewtopError
-from crewtop.model.events import Assignment, Event, from_line
+from crewtop.model.events import Assignment, Event
 
-_LOG = logging.getLogger(__name__)
-_PIECE_BYTES = 64 * 1024
-_MOST_LINE_BYTES = 64 * 1024 * 1024
 _CLOSE_SECONDS = 5.0
 
 
@@ -48,8 +45,8 @@ class Process:
         self.run_id = run_id
         self.pid = 0
         self._ended: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
-        self.events: AsyncIterator[Event] = _events(_pieces(events, self._ended), run_id)
-        self.log: AsyncIterator[bytes] = _pieces(log, self._ended)
+        self.events: AsyncIterator[Event] = event_stream(pieces(events, self._ended), run_id)
+        self.log: AsyncIterator[bytes] = pieces(log, self._ended)
 
     async def wait(self) -> int | None:
         """Return the exit status, a signal as a negative number (-9), or None if the zygote died first."""
@@ -168,7 +165,7 @@ class Zygote:
     async def _messages(self) -> AsyncIterator[dict[str, Any]]:
         loop, unpacker = asyncio.get_running_loop(), Unpacker()
         with suppress(ConnectionError):
-            while piece := await loop.sock_recv(self._control, _PIECE_BYTES):
+            while piece := await loop.sock_recv(self._control, PIECE_BYTES):
                 for message in unpacker.feed(piece):
                     yield message
 
@@ -234,62 +231,8 @@ async def _send_message(control: socket.socket, message: bytes, descriptors: Seq
         try:
             sent = socket.send_fds(control, [message], descriptors)
         except BlockingIOError:
-            await _ready(loop.add_writer, loop.remove_writer, control.fileno())
+            await ready(loop.add_writer, loop.remove_writer, control.fileno())
     await loop.sock_sendall(control, message[sent:])
-
-
-async def _ready(
-    add: Callable[..., None], remove: Callable[[int], bool], descriptor: int, *futures: asyncio.Future[Any]
-) -> None:
-    """Wait until a descriptor can be read or written, or one of the futures is done."""
-    ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    add(descriptor, lambda: None if ready.done() else ready.set_result(None))
-    try:
-        await asyncio.wait([ready, *futures], return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        remove(descriptor)
-
-
-async def _pieces(source: io.FileIO, ended: asyncio.Future[Any]) -> AsyncIterator[bytes]:
-    """What arrives at a descriptor, until its end, or until the process has ended and all it had sent is read.
-
-    The second matters where something that outlived the process still holds the other end.
-    """
-    loop = asyncio.get_running_loop()
-    with source:
-        while True:
-            last = ended.done()
-            piece = source.read(_PIECE_BYTES)
-            if piece:
-                yield piece
-                await asyncio.sleep(0)  # a process that prints without pause must not hold up the loop
-            elif piece is None and not last:  # nothing there yet
-                await _ready(loop.add_reader, loop.remove_reader, source.fileno(), ended)
-            else:
-                return
-
-
-async def _events(pieces: AsyncIterator[bytes], run_id: int) -> AsyncIterator[Event]:
-    async for line in _lines(pieces):
-        try:
-            yield from_line(line)
-        except (ValueError, RecursionError) as error:
-            _LOG.warning("run %d sent a line that is no event: %s", run_id, error)
-
-
-async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Whole lines; of one that is longer than a line may be, only a word remains, which is no event."""
-    rest: list[bytes] = []
-    size = 0
-    async for piece in pieces:
-        *ends, tail = piece.split(b"\n")
-        for end in ends:
-            yield b"".join([*rest, end])
-            rest, size = [], 0
-        size += len(tail)
-        if size > _MOST_LINE_BYTES:
-            rest, tail = [], b"(too long)"
-        rest.append(tail)
 
 
 def _output(log: Path | None) -> IO[bytes]:

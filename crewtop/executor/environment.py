@@ -11,8 +11,9 @@ _QUIET = {
     "CREWAI_TRACING_ENABLED": "false",
     "OTEL_SDK_DISABLED": "true",
 }
-_WITHHELD = ("REDIS_URL", "CREWTOP_POSTGRES", "CREWTOP_REDIS")
-"""REDIS_URL would make CrewAI take its locks in that Redis, and fail with it; the others are the worker's secrets."""
+_SECRETS = ("CREWTOP_POSTGRES", "CREWTOP_REDIS")
+_WITHHELD = ("REDIS_URL", *_SECRETS)
+"""REDIS_URL would make CrewAI take its locks in that Redis, and fail with it."""
 
 
 def crew_environment() -> dict[str, str]:
@@ -20,7 +21,7 @@ def crew_environment() -> dict[str, str]:
 
     Withheld names are empty, not absent: importing CrewAI reads .env files, which set only what is absent.
     """
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(_WITHHELD)}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(_SECRETS)}
     blas = {"OPENBLAS_NUM_THREADS": os.environ.get("OPENBLAS_NUM_THREADS", "1")}  # the zygote must have one thread
     return kept | blas | _QUIET | dict.fromkeys(_WITHHELD, "")
 

@@ -125,7 +125,8 @@ class Listener:
         return self._positions.get(task_id)
 
     def _call_started(self, llm: Any, event: Any) -> None:
-        self._open(event.call_id, llm, event)
+        if event.call_id not in self._ended_calls:  # the bus's handlers may overtake one another
+            self._open(event.call_id, llm, event)
 
     def _call_completed(self, llm: Any, event: Any) -> None:
         call_id = event.call_id

@@ -46,6 +46,8 @@ def main() -> NoReturn:
                 _Zygote(control, wake, folder=os.path.abspath(sys.argv[2]), forks=ready["mode"] == "fork").serve()
     except ConnectionError:
         pass  # the worker is gone
+    except BaseException:
+        traceback.print_exc()  # the client shows its last line
     finally:
         os._exit(0)
 
@@ -55,7 +57,8 @@ def _get_ready(control: socket.socket) -> dict[str, Any] | None:
         ready = {"crewai": _warm(), "mode": "fork" if _can_fork() else "spawn"}
     except Exception as error:
         traceback.print_exc()
-        control.sendall(packed({"failed": f"crewai cannot be imported: {type(error).__name__}: {error}"}))
+        reason = " ".join(f"crewai cannot be imported: {type(error).__name__}: {error}".split())
+        control.sendall(packed({"failed": reason}))
         return None
     control.sendall(packed({"ready": ready}))
     return ready

@@ -110,6 +110,12 @@ async def test_what_a_finished_run_left_behind_is_killed(executor: Executor) -> 
     await eventually(lambda: not alive(ended.result))
 
 
+async def test_a_process_that_escaped_and_prints_for_ever_is_cut_off(executor: Executor) -> None:
+    ended = await executor.run("jobs:leave_shouting_child")
+    assert ended.log.startswith("y\ny\n")
+    await eventually(lambda: not alive(ended.result))  # nobody reads it any more
+
+
 async def test_a_process_that_escaped_does_not_hold_up_the_reader(executor: Executor) -> None:
     ended = await executor.run("jobs:leave_escaped_child")
     assert alive(ended.result)

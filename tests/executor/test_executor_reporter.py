@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from crewtop.executor import client
+from crewtop.executor import streams
 from crewtop.executor.reporter import Reporter
 from crewtop.model.events import Returned, ToolUsed, from_line
 
@@ -80,11 +80,11 @@ print("still here")
 async def test_a_line_without_end_costs_no_memory_and_hides_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(client, "_MOST_LINE_BYTES", 10)
+    monkeypatch.setattr(streams, "MOST_LINE_BYTES", 10)
 
     async def pieces() -> AsyncIterator[bytes]:
         for piece in (b"one\ntw", b"o\n", b"x" * 8, b"x" * 8, b"x\nthree\n", b"rest"):
             yield piece
 
-    lines = [line async for line in client._lines(pieces())]
+    lines = [line async for line in streams.lines(pieces())]
     assert lines == [b"one", b"two", b"(too long)x", b"three"]

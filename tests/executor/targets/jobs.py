@@ -116,6 +116,11 @@ def leave_escaped_child(inputs: Any) -> int:
     return process.pid
 
 
+def leave_shouting_child(inputs: Any) -> int:
+    """A grandchild that left the group, and prints without end."""
+    return subprocess.Popen(["yes"], start_new_session=True).pid
+
+
 def _escape() -> None:
     os.setsid()
     time.sleep(600)
