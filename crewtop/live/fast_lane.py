@@ -161,7 +161,8 @@ class FastLane:
         if self._redis is None or time.monotonic() < self._retry_at:
             return None
         try:
-            answer = await asyncio.wait_for(ask(self._redis), TIMEOUT_SECONDS + LOG_BLOCK_MILLISECONDS / 1000)
+            async with asyncio.timeout(TIMEOUT_SECONDS + LOG_BLOCK_MILLISECONDS / 1000):
+                answer = await ask(self._redis)
         except _FAILURES as error:
             self._failed(error)
             return None

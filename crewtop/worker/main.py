@@ -13,6 +13,7 @@ import structlog
 
 from crewtop.config import Configuration
 from crewtop.model.errors import CrewtopError
+from crewtop.store import schema
 from crewtop.stores import stores
 from crewtop.text import masked, shown
 from crewtop.worker.identity import fresh_identity
@@ -54,6 +55,7 @@ async def work(
         env=env or {},
     )
     async with stores(settings, "crewtop worker", connections=CONNECTIONS, timeout=STATEMENT_TIMEOUT_SECONDS) as opened:
+        await schema.check(opened.database)
         supervisor = Supervisor(fresh_identity(), job, opened.database, opened.live)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):

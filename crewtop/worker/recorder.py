@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import structlog
 
-from crewtop.model.errors import CrewtopError, Unavailable
+from crewtop.model.errors import CrewtopError
 from crewtop.model.ledger import CallEntry, Progress, StepEntry
 from crewtop.model.task import Finish, Finished
 from crewtop.store import lease, ledger
@@ -118,7 +118,7 @@ class Recorder:
         self._pending.finishes = dict(batch.finishes)
         try:
             await self._write(batch)
-        except Unavailable as error:
+        except CrewtopError as error:
             self._failures += 1
             self._pending.take_back(batch)
             self._changed()
@@ -157,7 +157,7 @@ class Recorder:
             return
         try:
             await write(self._database, entries)
-        except Unavailable:
+        except CrewtopError:
             raise
         except Exception as error:
             if len(entries) == 1:
@@ -170,7 +170,7 @@ class Recorder:
         """Record ends together; one that spoils the batch is recorded with its content replaced by the reason."""
         try:
             return await lease.finish(self._database, self._worker_id, reports, self._service_levels)
-        except (Unavailable, CrewtopError):
+        except CrewtopError:
             raise
         except Exception as error:
             if len(reports) > 1:

@@ -70,6 +70,7 @@ class Run:
         self._unsent: list[str] = []
         self._dropped = 0
         self._printed = asyncio.Event()
+        self._over = False
 
     def kill(self, outcome: RunOutcome, why: str) -> None:
         """End it before its time; the first reason counts."""
@@ -77,10 +78,12 @@ class Run:
             self._killed_for, self._why = outcome, why
             self._kill.set()
 
-    async def execute(self, zygote: Zygote, recorder: Recorder, live: FastLane) -> tuple[Finish, bool]:
-        """Run it to its end; answers what to record, and whether a call was left unanswered."""
+    async def execute(self, zygote: Zygote | None, recorder: Recorder, live: FastLane) -> tuple[Finish, bool]:
+        """Run it to its end (without a zygote: back it goes); answers what to record, and if a call went unanswered."""
         status: int | None = None
-        if self._killed_for is None:
+        if zygote is None:
+            self.kill(RunOutcome.RETURNED, "not started: this worker has no executors just now")
+        elif self._killed_for is None:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             try:
                 process = await zygote.run(self._assignment)
@@ -89,15 +92,23 @@ class Run:
             else:
                 status = await self._follow(process, zygote, recorder, live)
             await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
+        return self._judged(status), self._story.unanswered
+
+    def given_up(self, error: BaseException) -> Finish:
+        """What to record where this worker itself went wrong: the task is handed back."""
+        self.kill(RunOutcome.INTERRUPTED, f"its worker went wrong: {type(error).__name__}: {error}"[:500])
+        return self._judged(None)
+
+    def _judged(self, exit_status: int | None) -> Finish:
         ending = Ending(
             last=self._last,
-            exit_status=status,
+            exit_status=exit_status,
             killed_for=self._killed_for,
             why=self._why,
             seconds=time.monotonic() - self.started,
             log_tail="\n".join(self._tail) or None,
         )
-        return verdict(self.claim, ending, self._backoff, self._max_result_bytes), self._story.unanswered
+        return verdict(self.claim, ending, self._backoff, self._max_result_bytes)
 
     async def _follow(self, process: Process, zygote: Zygote, recorder: Recorder, live: FastLane) -> int | None:
         async with asyncio.TaskGroup() as group:
@@ -105,12 +116,14 @@ class Run:
                 group.create_task(self._read_events(process, recorder)),
                 group.create_task(self._read_log(process)),
             ]
-            others = [group.create_task(self._guard(zygote)), group.create_task(self._send_log(live))]
+            guard = group.create_task(self._guard(zygote))
+            group.create_task(self._send_log(live))
             status = await process.wait()
+            guard.cancel()
             await asyncio.wait(readers)
-            for task in others:
-                task.cancel()
-        await self._send(live)
+            # Told to end, not cancelled: a client library may swallow a cancellation, and this would wait for ever.
+            self._over = True
+            self._printed.set()
         return status
 
     async def _read_events(self, process: Process, recorder: Recorder) -> None:
@@ -145,18 +158,19 @@ class Run:
             self._keep([rest])
 
     async def _send_log(self, live: FastLane) -> None:
-        while True:
+        """Pass on what was printed, a few times a second, until the run is over and all is sent."""
+        while not self._over or self._unsent:
             await self._printed.wait()
-            await asyncio.sleep(LOG_FLUSH_SECONDS)
-            await self._send(live)
-
-    async def _send(self, live: FastLane) -> None:
-        lines, self._unsent, dropped, self._dropped = self._unsent, [], self._dropped, 0
-        self._printed.clear()
-        if dropped:
-            lines = [f"… {dropped} lines dropped …", *lines]
-        if lines:
-            await live.append_log(self.claim.run_id, lines)
+            if not self._over:
+                await asyncio.sleep(LOG_FLUSH_SECONDS)
+            self._printed.clear()
+            lines, self._unsent, dropped, self._dropped = self._unsent, [], self._dropped, 0
+            if dropped:
+                lines = [f"… {dropped} lines dropped …", *lines]
+            if lines:
+                await live.append_log(self.claim.run_id, lines)
+            if self._over:
+                self._printed.set()
 
     def _keep(self, lines: list[str]) -> None:
         for line in lines:

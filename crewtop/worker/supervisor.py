@@ -5,36 +5,35 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+import signal
 import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
 import structlog
 
 import crewtop
 from crewtop.config import WorkerSettings
 from crewtop.executor.client import Zygote, ZygoteError
 from crewtop.live.fast_lane import FastLane, Kill
-from crewtop.model.errors import Unavailable
+from crewtop.model.errors import CrewtopError
 from crewtop.model.ledger import Beat
 from crewtop.model.pricing import Rates
 from crewtop.model.task import Claim, Finished, Held, Orders, RunOutcome, TaskStatus
-from crewtop.store import housekeeping, lease, ledger
+from crewtop.store import lease
 from crewtop.store.database import Database
 from crewtop.worker.identity import Identity
 from crewtop.worker.recorder import Recorder
 from crewtop.worker.run import Run
+from crewtop.worker.upkeep import every, upkeep
+from crewtop.worker.usage import Usage
 from crewtop.worker.verdict import Backoff
 
 log = structlog.get_logger()
 
 BEATS_A_LEASE = 4
-RESCUES_A_LEASE = 2
-FOLD_SECONDS = 5.0
-CLOSE_CALLS_SECONDS = 60.0
 RETRY_SECONDS = (0.5, 10.0)
 
 
@@ -74,8 +73,7 @@ class Supervisor:
         self._recorder = Recorder(database, identity.id, work.service_levels, self._recorded)
         self._zygote: Zygote | None = None
         self._scratch = tempfile.TemporaryDirectory(prefix="crewtop-runs-", ignore_cleanup_errors=True)
-        self._process = psutil.Process()
-        self._cpu_seen: tuple[float, float] | None = None
+        self._usage = Usage()
 
     async def run(self) -> None:
         """Work until drained. Raises ZygoteError where executors cannot be started at all."""
@@ -84,7 +82,14 @@ class Supervisor:
             "worker started", worker=self._me.id, slots=self._slots, crews=sorted(self._work.crews),
             queues=self._work.queues or "all", crewai=self._zygote.crewai, executors=self._zygote.mode,
         )  # fmt: skip
-        loops = [self._claims(), self._beats(), self._rescues(), self._folds(), self._listens(), self._zygotes()]
+        lease_seconds = self._work.settings.lease_seconds
+        loops = [
+            self._claims(),
+            self._listens(),
+            self._zygotes(),
+            every(lease_seconds / BEATS_A_LEASE, "heartbeat", self._heartbeat),
+            *upkeep(self._database, self._me.id, lease_seconds, self._back_in_queue),
+        ]
         keepers = [asyncio.create_task(loop) for loop in [*loops, self._recorder.run()]]
         try:
             ended = asyncio.create_task(self._done.wait())
@@ -119,14 +124,14 @@ class Supervisor:
     async def _claims(self) -> None:
         failures = 0
         while not self._draining:
-            free = self._slots - len(self._runs)
+            free = self._slots - len(self._runs) if self._zygote is not None else 0
             if free <= 0:
                 await self._wait(None)
                 continue
             try:
                 claims = await self._claim(free)
                 failures = 0
-            except Unavailable as error:
+            except CrewtopError as error:
                 failures += 1
                 log.warning("cannot claim", reason=str(error))
                 await self._wait(_rest(failures))
@@ -173,9 +178,13 @@ class Supervisor:
     async def _execute(self, run: Run) -> None:
         claim = run.claim
         zygote = self._zygote
-        if zygote is None:
-            run.kill(RunOutcome.RETURNED, "not started: no executors")
-        report, unanswered = await run.execute(zygote, self._recorder, self._live)
+        try:
+            report, unanswered = await run.execute(zygote, self._recorder, self._live)
+        except Exception as error:
+            log.exception("a run went wrong here", task=claim.task_id, run=claim.run_id)
+            if zygote is not None:
+                zygote.kill(claim.run_id, signal.SIGKILL)
+            report, unanswered = run.given_up(error), True
         self._recorder.finish(report, unanswered)
         del self._runs[claim.run_id]
         self._woken.set()
@@ -200,15 +209,16 @@ class Supervisor:
 
     # Keeping -------------------------------------------------------------------------------------------------
 
-    async def _beats(self) -> None:
-        while True:
-            with contextlib.suppress(Unavailable):
-                self._obey(await lease.heartbeat(self._database, self._beat()))
-            await asyncio.sleep(self._work.settings.lease_seconds / BEATS_A_LEASE * random.uniform(0.9, 1.0))
+    async def _back_in_queue(self, queues: set[str]) -> None:
+        self._woken.set()
+        await self._live.wake(queues)
+
+    async def _heartbeat(self) -> None:
+        self._obey(await lease.heartbeat(self._database, self._beat()))
 
     def _beat(self) -> Beat:
         held = {run_id: run.claim.task_id for run_id, run in self._runs.items()} | self._recorder.unstored()
-        cpu, memory = self._usage()
+        cpu, memory = self._usage.measure()
         return Beat(
             worker_id=self._me.id,
             host=self._me.host,
@@ -244,47 +254,12 @@ class Supervisor:
         elif held.cancel:
             run.kill(RunOutcome.CANCELLED, "cancelled by an operator")
 
-    def _usage(self) -> tuple[float | None, int | None]:
-        """Percent of one core since the last beat, and resident bytes, of this process and all its executors."""
-        seconds, memory = 0.0, 0
-        for process in [self._process, *self._process.children(recursive=True)]:
-            with contextlib.suppress(psutil.Error):
-                times = process.cpu_times()
-                seconds += times.user + times.system
-                memory += process.memory_info().rss
-        now, before = time.monotonic(), self._cpu_seen
-        self._cpu_seen = (now, seconds)
-        percent = 100 * max(0.0, seconds - before[1]) / (now - before[0]) if before and now > before[0] else None
-        return percent, memory
-
-    async def _rescues(self) -> None:
-        closed_at = time.monotonic()
-        while True:
-            await asyncio.sleep(self._work.settings.lease_seconds / RESCUES_A_LEASE * random.uniform(0.75, 1.0))
-            with contextlib.suppress(Unavailable):
-                rescued = await lease.rescue(self._database, self._me.id, random.uniform(0.0, 1.0))
-                for item in rescued:
-                    log.warning("rescued", task=item.task_id, run=item.run_id, status=str(item.status), why=item.why)
-                if rescued:
-                    await ledger.close_calls(self._database, [item.run_id for item in rescued])
-                    await self._live.wake({item.queue for item in rescued})
-                    self._woken.set()
-                if time.monotonic() - closed_at > CLOSE_CALLS_SECONDS:
-                    closed_at = time.monotonic()
-                    await ledger.close_calls(self._database, None, CLOSE_CALLS_SECONDS)
-
-    async def _folds(self) -> None:
-        while True:
-            await asyncio.sleep(FOLD_SECONDS * random.uniform(0.75, 1.25))
-            with contextlib.suppress(Unavailable):
-                await housekeeping.fold(self._database)
-
     async def _listens(self) -> None:
         async for message in self._live.listen(self._me.id, self._work.queues):
             if isinstance(message, Kill):
                 # Redis only says that something is up; Postgres says what.
-                with contextlib.suppress(Unavailable):
-                    self._obey(await lease.heartbeat(self._database, self._beat()))
+                with contextlib.suppress(CrewtopError):
+                    await self._heartbeat()
             else:
                 self._woken.set()
         await asyncio.Event().wait()
@@ -300,6 +275,7 @@ class Supervisor:
             try:
                 self._zygote = await Zygote.start(path=self._work.folder, log=None)
                 failures = 0
+                self._woken.set()
             except ZygoteError as error:
                 failures += 1
                 log.error("no executors", reason=str(error))
@@ -315,7 +291,7 @@ class Supervisor:
         deadline = time.monotonic() + self._work.settings.lease_seconds
         while not await self._recorder.flush() and time.monotonic() < deadline:  # noqa: ASYNC110  a server's return
             await asyncio.sleep(0.2)
-        with contextlib.suppress(Unavailable):
+        with contextlib.suppress(CrewtopError):
             await lease.stop_worker(self._database, self._me.id)
         if self._zygote is not None:
             await self._zygote.close()

@@ -1,0 +1,89 @@
+"""Settings: which source wins, and how a mistake is told."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from crewtop.config import load
+from crewtop.model.errors import CrewtopError
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "crewtop.toml"
+
+
+def test_without_anything_there_are_defaults(file: Path) -> None:
+    found = load()
+    assert (found.file, found.folder, found.settings.worker.slots) == (None, file.parent, 4)
+
+
+def test_flags_win_over_environment_over_file_over_defaults(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file.write_text("[worker]\nslots = 2\nlease_seconds = 20\npoll_seconds = 3\n")
+    monkeypatch.setenv("CREWTOP_WORKER__SLOTS", "5")
+    monkeypatch.setenv("CREWTOP_WORKER__LEASE_SECONDS", "50")
+    worker = load(flags={"worker": {"slots": 9}}).settings.worker
+    assert (worker.slots, worker.lease_seconds, worker.poll_seconds, worker.grace_seconds) == (9, 50, 3, 30)
+
+
+def test_servers_are_named_in_the_file_or_in_the_environment(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file.write_text('[postgres]\ndsn = "postgresql://file"\n[redis]\nurl = "redis://file"\n')
+    assert load().settings.postgres.dsn == "postgresql://file"
+    monkeypatch.setenv("CREWTOP_POSTGRES", "postgresql://environment")
+    monkeypatch.setenv("CREWTOP_REDIS", "redis://environment")
+    settings = load().settings
+    assert (settings.postgres.dsn, settings.redis.url) == ("postgresql://environment", "redis://environment")
+
+
+def test_crews_are_found_from_the_files_folder(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere = file.parent / "deep"
+    elsewhere.mkdir()
+    (elsewhere / "shop.toml").write_text('[crews]\nsupport = "shop.crews:Support"\n')
+    monkeypatch.setenv("CREWTOP_CONFIG", str(elsewhere / "shop.toml"))
+    found = load()
+    assert (found.settings.crews, found.folder) == ({"support": "shop.crews:Support"}, elsewhere)
+
+
+def test_own_prices_are_decimal_to_the_digit(file: Path) -> None:
+    file.write_text('[llm.prices."openai/x"]\ninput = "0.1"\noutput = 0.3\ncache_read = "0.05"\n')
+    rates = load().settings.rates()["openai/x"]
+    assert (rates.input, rates.output, rates.cache_read, rates.cache_write) == (
+        Decimal("0.1"),
+        Decimal("0.3"),
+        Decimal("0.05"),
+        Decimal("0.1"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[worker]\nslots = 0\n", r"crewtop.toml: worker.slots = 0: .* greater than or equal to 1"),
+        ("[worker]\nslotz = 1\n", r"crewtop.toml: worker.slotz = 1: Extra inputs are not permitted"),
+        ("[wurker]\n", r"crewtop.toml: wurker: Extra inputs"),
+        ("[crews]\nx = 'shop'\n", r'x = "shop": name a crew as "module:attribute"'),
+        ('[llm.prices."m"]\ninput = nan\noutput = 1\n', r"prices.m.input = nan: price = nan: a price is US dollars"),
+        ("not toml", r"crewtop.toml: .*line 1"),
+    ],
+)
+def test_a_mistake_is_one_line_that_names_the_key(file: Path, text: str, complaint: str) -> None:
+    file.write_text(text)
+    with pytest.raises(CrewtopError, match=complaint) as caught:
+        load()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_secret_in_the_wrong_place_is_not_repeated(file: Path) -> None:
+    file.write_text('[postgres]\ndns = "postgresql://u:hunter2@h/db"\n')
+    with pytest.raises(CrewtopError) as caught:
+        load()
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_named(file: Path) -> None:
+    with pytest.raises(CrewtopError, match=r"nope.toml: there is no such file"):
+        load(file.parent / "nope.toml")
