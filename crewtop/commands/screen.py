@@ -35,7 +35,8 @@ def open_screen(
 
     pool: slots of a worker beside it, 0 for none; beside: something that runs while the screen does.
     """
-    from crewtop.tui.app import ScreenOptions, run_screen
+    from crewtop.tui.app import run_screen
+    from crewtop.tui.options import ScreenOptions
 
     settings = configuration.settings
     source = Opening(configuration)
