@@ -1,0 +1,194 @@
+"""Snapshots of a real database: exact counts, merged percentiles, honest ages."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from crewtop.live.fast_lane import FastLane
+from crewtop.model.errors import CrewtopError, Unavailable
+from crewtop.model.filters import TaskFilter
+from crewtop.model.money import Money
+from crewtop.model.operations import Action, Target
+from crewtop.model.pricing import Tokens
+from crewtop.model.snapshot import QueueRow
+from crewtop.model.task import RunOutcome
+from crewtop.monitor.monitor import Monitor
+from crewtop.store import housekeeping, lease, ledger
+from crewtop.store.database import Database
+from crewtop.stores import Addresses, Stores
+from tests.store.helpers import beat, call, due, end, expire, one, put, take
+
+
+@pytest.fixture
+def monitor(database: Database, live: FastLane) -> Monitor:
+    return Monitor(Stores(database, live, Addresses("", None, "", embedded=False)), no_progress_seconds=60)
+
+
+async def queue_of(monitor: Monitor, name: str = "default") -> QueueRow:
+    return next(queue for queue in (await monitor.snapshot()).queues if queue.name == name)
+
+
+async def test_an_empty_database_is_a_quiet_picture(monitor: Monitor) -> None:
+    snapshot = await monitor.snapshot()
+    assert (snapshot.queues, snapshot.workers, snapshot.running, snapshot.backlog) == ((), (), (), 0)
+    assert snapshot.wait.p95 is None
+    assert snapshot.postgres.up
+    assert snapshot.redis.up
+    assert len(snapshot.series) == snapshot.window_seconds / snapshot.bucket_seconds
+
+
+async def test_counts_are_those_of_the_tasks(database: Database, monitor: Monitor) -> None:
+    await put(database, *["a"] * 6, max_attempts=1)
+    done, failed, _running = await take(database, limit=3)
+    await end(database, done, RunOutcome.COMPLETED, result="1")
+    await end(database, failed, RunOutcome.FAILED, error="x")
+    queue = await queue_of(monitor)
+    assert (queue.ready, queue.running, queue.completed, queue.failed) == (3, 1, 1, 1)
+    assert queue.error_rate == 0.5
+    assert queue.done_per_minute == 1
+
+
+async def test_the_oldest_waiting_is_of_claimable_tasks_alone(database: Database, monitor: Monitor) -> None:
+    """Case C11: parked, resting and running tasks do not age a queue."""
+    await put(database, "a", run_at=datetime.now(UTC) + timedelta(hours=10))
+    await put(database, "a")
+    await take(database)
+    await put(database, "a", run_at=datetime(9999, 1, 1, tzinfo=UTC))
+    queue = await queue_of(monitor)
+    assert (queue.oldest, queue.ready, queue.later, queue.running) == (None, 0, 2, 1)
+    assert queue.next_due is not None
+    [waiting] = await put(database, "a", run_at=datetime(1970, 1, 1, tzinfo=UTC))
+    await one(database, "UPDATE crewtop.tasks SET run_at = now() - interval '4 s' WHERE id = $1", waiting)
+    queue = await queue_of(monitor)
+    assert queue.oldest is not None
+    assert 4 <= queue.oldest < 60
+    assert queue.ready == 1
+
+
+async def test_service_levels_judge_the_first_start(database: Database, monitor: Monitor) -> None:
+    quick, slow = await put(database, "a", "a", priority=1)
+    await one(database, "UPDATE crewtop.tasks SET run_at = now() - interval '11 s' WHERE id = $1", slow)
+    for claim in await take(database, limit=2):
+        await end(database, claim, RunOutcome.FAILED, error="x", delay_seconds=0)
+    await due(database, quick)
+    [again] = await take(database)
+    await end(database, again, RunOutcome.COMPLETED, result="1")
+    queue = await queue_of(monitor)
+    assert queue.level == 0.5
+    assert queue.wait.n == 3
+
+
+async def test_ticks_and_folds_change_no_figure(database: Database, monitor: Monitor) -> None:
+    """A monitor that has watched for a while and one that has just begun say the same."""
+    for _ in range(3):
+        await put(database, *["a"] * 10)
+        for claim in await take(database, limit=10):
+            await end(database, claim, RunOutcome.COMPLETED, result="1")
+        await monitor.snapshot()
+        await one(database, "UPDATE crewtop.stats SET at = at - interval '6 s'")
+        await housekeeping.fold(database)
+    fresh = Monitor(Stores(database, FastLane(None), Addresses("", None, "", embedded=False)), 60)
+    seen, anew = await monitor.snapshot(), await fresh.snapshot()
+    assert anew.run.n == 30
+    assert anew.queues[0].completed == 30
+    assert sum(point.done for point in anew.series) == 30
+    assert anew.queues == seen.queues or seen.run.n <= anew.run.n
+
+
+async def test_the_backlogs_past_is_todays_less_what_changed_since(database: Database, monitor: Monitor) -> None:
+    await put(database, *["a"] * 8)
+    await one(database, "UPDATE crewtop.depth SET at = at - interval '5 min'")
+    await put(database, *["a"] * 4)
+    await take(database, limit=2)
+    series = (await monitor.snapshot()).series
+    assert (series[0].backlog, series[-10].backlog, series[-1].backlog) == (0, 8, 10)
+
+
+async def test_spend_knows_what_it_does_not_know(database: Database, monitor: Monitor) -> None:
+    await put(database, "a")
+    [claim] = await take(database)
+    await ledger.record_calls(
+        database,
+        [call(claim, "1", tokens=Tokens(1, 0, 0, 1, 0), cost=Decimal("0.25")), call(claim, "2")],
+    )
+    await end(database, claim, RunOutcome.COMPLETED, result="1")
+    snapshot = await monitor.snapshot()
+    assert snapshot.spend_per_hour == Money(Decimal("0.25"), unknown=1, calls=2)
+    assert snapshot.queues[0].cost_per_1000 == Money(Decimal(250), unknown=1, calls=2)
+
+
+async def test_workers_are_judged_by_their_lease_and_never_vanish_with_redis(
+    database: Database, tmp_path: Path
+) -> None:
+    away = FastLane(f"unix://{tmp_path}/none")
+    monitor = Monitor(Stores(database, away, Addresses("", None, "", embedded=False)), 60)
+    for worker in ("alive", "late", "stopped"):
+        await lease.heartbeat(database, beat(worker))
+    await lease.heartbeat(database, beat("draining", draining=True))
+    await one(database, "UPDATE crewtop.workers SET heartbeat_at = now() - interval '31 s' WHERE id = 'late'")
+    await lease.stop_worker(database, "stopped")
+    snapshot = await monitor.snapshot()
+    assert {worker.id: worker.state for worker in snapshot.workers} == {
+        "alive": "running",
+        "late": "late",
+        "stopped": "stopped",
+        "draining": "draining",
+    }
+    assert not snapshot.redis.up
+    assert "none" in snapshot.redis.detail
+    await away.close()
+
+
+async def test_stuck_runs_come_with_their_reason(database: Database, monitor: Monitor) -> None:
+    """Cases C16 and C19: the liveness clock and the progress clock are two."""
+    expired, idle, slow, _fine = await put(database, *"aaaa")
+    await one(database, "UPDATE crewtop.tasks SET budget_seconds = 5 WHERE id = $1", slow)
+    claims = {claim.task_id: claim for claim in await take(database, limit=4)}
+    await expire(database, expired)
+    await one(
+        database,
+        """UPDATE crewtop.runs SET progress_at = now() - interval '252 s', activity = 'LLM call to gpt-4.1'
+           WHERE id = $1""",
+        claims[idle].run_id,
+    )
+    await one(
+        database, "UPDATE crewtop.runs SET claimed_at = now() - interval '6 s' WHERE id = $1", claims[slow].run_id
+    )
+    snapshot = await monitor.snapshot()
+    assert snapshot.queues[0].stuck == 3
+    assert {row.task_id: row.stuck for row in snapshot.running if row.stuck} == {
+        expired: "lease expired, worker gone",
+        idle: "no progress in LLM call to gpt-4.1",
+        slow: "over its budget of 5 s",
+    }
+    page = await monitor.tasks(TaskFilter(), "newest", 10)
+    assert sum(row.stuck is not None for row in page.rows) == 3
+
+
+async def test_acting_through_the_monitor_is_recorded(database: Database, monitor: Monitor) -> None:
+    [task_id] = await put(database, "a")
+    result = await monitor.act(Action.CANCEL, [Target(task_id, 1)], "not needed")
+    assert (result.done, result.refused) == (1, ())
+    assert await one(database, "SELECT actor LIKE '%@%' FROM crewtop.operations")
+
+
+async def test_orders_go_to_workers_that_are_there(database: Database, monitor: Monitor) -> None:
+    await lease.heartbeat(database, beat("w1"))
+    await monitor.set_slots("w1", 9)
+    await monitor.drain("w1")
+    orders = await lease.heartbeat(database, beat("w1"))
+    assert (orders.desired_slots, orders.draining) == (9, True)
+    with pytest.raises(Unavailable, match="worker gone has ended"):
+        await monitor.drain("gone")
+
+
+async def test_a_lost_server_is_unavailable_and_a_missing_schema_names_the_command(dsn: str) -> None:
+    nowhere = dsn.split("?")[0] + "?host=/nowhere"
+    for address, complaint in ((nowhere, "postgres: "), (dsn.replace("/test_", "/nodb_"), "does not exist")):
+        async with Database(address, application_name="t", connections=1) as database:
+            with pytest.raises(CrewtopError, match=complaint):
+                await Monitor(Stores(database, FastLane(None), Addresses("", None, "", embedded=False)), 60).snapshot()
