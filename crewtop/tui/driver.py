@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 from textual.driver import Driver
 
@@ -15,6 +16,11 @@ def calm_driver() -> type[Driver] | None:
 
     class CalmDriver(LinuxDriver):
         """See the module."""
+
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            if sys.__stdout__ is not None:
+                self._file = sys.__stdout__  # `crewtop 2> log` must not send the picture into the log
 
         def _enable_mouse_support(self) -> None:
             if self._mouse:

@@ -15,8 +15,8 @@ Answer = TypeVar("Answer")
 TIMEOUT_SECONDS = 10.0
 """How long an answer may take before the source counts as hung. Sources have shorter limits of their own."""
 
-LONGEST_PAUSE_SECONDS = 15.0
-"""The longest pause between two attempts while a source is down."""
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.25, 15.0
+"""The pauses between two attempts while a source is down double from the first to the longest."""
 
 
 def pause_after(failures: int, interval: float, chance: float) -> float:
@@ -26,7 +26,7 @@ def pause_after(failures: int, interval: float, chance: float) -> float:
     """
     if failures == 0:
         return interval
-    limit = min(LONGEST_PAUSE_SECONDS, max(0.5, interval) * 2.0 ** min(failures - 1, 10))
+    limit = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2.0 ** min(failures - 1, 10))
     return limit * (0.5 + chance / 2)
 
 
@@ -63,6 +63,7 @@ class Feed(Generic[Answer]):
                 async with asyncio.timeout(pause):
                     await self._wake.wait()
             self._wake.clear()
+            await asyncio.sleep(0)  # a source that answers at once and pokes must not starve the keys
 
     async def _once(self) -> bool:
         try:

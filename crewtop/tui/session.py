@@ -15,6 +15,7 @@ from crewtop.tui.effects import Copy, Drain, Effect, Go, Open, Quit, Say, SetSlo
 from crewtop.tui.manner import Manner, safe
 from crewtop.tui.options import INTERVALS_SECONDS, ScreenOptions
 from crewtop.tui.paint import Line, Role, Span
+from crewtop.tui.theme import DEFAULT
 from crewtop.tui.views import frame
 from crewtop.tui.views.detail import Detail
 from crewtop.tui.views.header import Steady
@@ -23,6 +24,9 @@ from crewtop.tui.views.overview import Overview
 from crewtop.tui.views.question import Question, about_tasks
 from crewtop.tui.views.tasks import Tasks
 from crewtop.tui.views.workers import Workers
+
+STARTING_SECONDS = 3.0
+"""How long the first answer may take before its absence is called trouble."""
 
 LATE_SECONDS = 5.0
 """Data older than this and than three intervals is stale, whether or not its source said so."""
@@ -39,7 +43,7 @@ class Session:
         self.manner = Manner(options.ascii, options.utc)
         self.interval = options.interval
         self.themes = themes
-        self.theme = options.theme if options.theme in themes else themes[0]
+        self.theme = options.theme if options.theme in themes else DEFAULT
         self.overview = Overview(self.manner)
         self.tasks = Tasks(self.manner)
         self.workers = Workers(self.manner, options.pool_worker)
@@ -100,6 +104,11 @@ class Session:
         return self._clock() - self._told_at
 
     @property
+    def starting(self) -> bool:
+        """Whether no answer is no trouble yet: stores take a moment to open."""
+        return self.snapshot is None and self.age < STARTING_SECONDS
+
+    @property
     def stale(self) -> bool:
         """Whether what is shown may no longer be true."""
         if self.snapshot is None or not self.snapshot.postgres.up:
@@ -118,7 +127,9 @@ class Session:
 
     def press(self, key: str) -> Effect | None:
         """Obey a key."""
-        self.message = []
+        told, self.message = bool(self.message), []
+        if told and key == "escape" and self.overlay is None:
+            return None
         if self.tasks.edit is not None and self.view is View.TASKS:
             self.tasks.press(key)
             return None

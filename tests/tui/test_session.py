@@ -87,7 +87,7 @@ def test_an_action_is_fixed_at_the_press_whatever_comes_after() -> None:
     made = session()
     keys(made, "2", *["down"] * 9, "R")
     assert isinstance(made.overlay, Question)
-    moved = tuple(replace(row, version=99) for row in TASKS[:9]) + (task(60_000, "failed", version=1),)
+    moved = (*(replace(row, version=99) for row in TASKS[:9]), task(60_000, "failed", version=1))
     made.tasks.take(TaskPage(NOW, moved, False), made.tasks.request)
     assert keys(made, "enter") == Act(Action.RETRY, (Target(47_802, 7),))
 

@@ -13,7 +13,7 @@ from crewtop.tui.effects import Copy, Effect, LoadBody, Say
 from crewtop.tui.follow import Follow
 from crewtop.tui.manner import Manner, data, safe
 from crewtop.tui.paint import BLANK, Line, Span, joined, line, spread
-from crewtop.tui.reading import MOST_CHARACTERS, Job, Kind, Reading
+from crewtop.tui.reading import AT_ONCE_CHARACTERS, MOST_CHARACTERS, Job, Kind, Reading
 from crewtop.tui.source import Body, LogLines
 from crewtop.tui.views import story
 from crewtop.tui.views.cells import STATUS_ROLES
@@ -180,7 +180,9 @@ class Detail:
         text, kind = self._content(pane)
         if not text:
             return pane.upper(), ["-"]
-        return pane.upper(), Job(text[:4_000], kind, (width - 6) // 2).rows()
+        return pane.upper(), Job(
+            text if len(text) <= AT_ONCE_CHARACTERS else text[:4_000], kind, (width - 6) // 2
+        ).rows()
 
     def _text(self, width: int, room: int) -> list[Line]:
         text, kind = self._content(self.pane)

@@ -62,6 +62,8 @@ def _banner(session: Session, width: int) -> list[Line]:
     if session.snapshot is not None:
         at = session.manner.clock(session.snapshot.at)
         old = f"  data of {at}, {words.duration(float(int(session.age)))} old"
+    if session.starting:
+        return [Line(clip_spans((Span(f"  {reason}", "muted"),), width, session.manner.cut))]
     spans = joined(
         " ",
         Span(session.manner.glyph("●") + " ", "wrong"),

@@ -39,7 +39,7 @@ def top(
     cells: int,
     manner: Manner,
 ) -> Line:
-    """The first line. answering: the snapshot is fresh. marks such as 'frozen' stand beside the clock and stay longest."""
+    """The first line. answering: the snapshot is fresh. marks, such as 'frozen', stand beside the clock."""
     badge = Span(" crewtop ", "badge", True)
     if snapshot is None:
         return Line(spread(joined(badge, "  ", Span("connecting", "muted")), _marks(marks), cells, manner.cut))
