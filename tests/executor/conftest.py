@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from executor_runs import Executor
 
 from crewtop.demo.provider.server import Provider, serve
 from crewtop.executor.client import Zygote
+from tests.executor.runs import Executor
 
 TARGETS = Path(__file__).parent / "targets"
 

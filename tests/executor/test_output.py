@@ -6,7 +6,8 @@ import signal
 from pathlib import Path
 
 import pytest
-from executor_runs import Executor
+
+from tests.executor.runs import Executor
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("executor")]
 

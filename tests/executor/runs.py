@@ -54,7 +54,7 @@ class Running:
 
     async def until(self, condition: Callable[[Running], bool]) -> None:
         """Wait until what the run has said so far meets a condition."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not condition(self):
                 self._news.clear()
                 await self._news.wait()
@@ -65,7 +65,7 @@ class Running:
 
     async def end(self) -> Ended:
         """Wait until it is over."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             await self._readers
             status = await self.process.wait()
         return Ended(self.process.run_id, status, self.events, self.log.decode())
@@ -139,7 +139,7 @@ def completion(content: str, usage: dict[str, Any] | None) -> Answer:
 
 async def eventually(condition: Callable[[], bool]) -> None:
     """Poll until a condition outside of this process holds."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 (nobody in this process could set an event)
             await asyncio.sleep(0.02)
 

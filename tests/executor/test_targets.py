@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from executor_runs import Executor
 
 from crewtop.model.events import CallStarted, Loaded, Returned, StepStarted
+from tests.executor.runs import Executor
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("executor")]
 

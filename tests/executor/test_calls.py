@@ -7,11 +7,11 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from executor_runs import Answer, Ended, Executor, answering, completion
 
 from crewtop.demo.provider.behaviour import Behaviour
 from crewtop.demo.provider.server import Provider, serve
 from crewtop.model.events import CallEnded, CallStarted, StepEnded, ToolUsed
+from tests.executor.runs import Answer, Ended, Executor, answering, completion
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("executor")]
 
