@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import Coroutine, Sequence
 from pathlib import Path
@@ -41,6 +42,8 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 def main() -> None:
     """The console script. A user's mistake is one line on stderr, never a traceback."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _leave)
     try:
         code = app(hoisted(sys.argv[1:]), prog_name="crewtop", standalone_mode=True)
     except CrewtopError as error:
@@ -53,6 +56,11 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = DONE
     raise SystemExit(code)
+
+
+def _leave(number: int, _: object) -> None:
+    """End by unwinding, so that embedded servers, pools and connections are given back on the way out."""
+    raise SystemExit(128 + number)
 
 
 def hoisted(arguments: Sequence[str]) -> list[str]:

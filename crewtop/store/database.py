@@ -25,6 +25,7 @@ _TRANSIENT = (
     asyncpg.PostgresConnectionError,
     asyncpg.OperatorInterventionError,  # shutdown, terminated, starting up
     asyncpg.InsufficientResourcesError,  # too many connections, disk full
+    asyncpg.ObjectNotInPrerequisiteStateError,  # a database that takes no connections just now
     asyncpg.InvalidAuthorizationSpecificationError,
     asyncpg.ReadOnlySQLTransactionError,  # an old primary after a failover
     asyncpg.TransactionRollbackError,  # deadlock, serialization
