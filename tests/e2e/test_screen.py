@@ -126,6 +126,8 @@ async def test_a_lost_database_dims_the_screen_and_a_found_one_mends_it(site: Si
         finally:
             await control.execute(f"ALTER DATABASE {name} WITH ALLOW_CONNECTIONS true")
             await control.close()
-        await asyncio.to_thread(terminal.until, lambda: "accepting connections" not in terminal.text, "postgres is back")
+        await asyncio.to_thread(
+            terminal.until, lambda: "accepting connections" not in terminal.text, "postgres is back"
+        )
         terminal.press("q")
         assert await gone(process, terminal) == 0

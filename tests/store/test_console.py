@@ -70,7 +70,9 @@ async def test_folding_changes_no_sum(database: Database) -> None:
     await producer.enqueue(database, [NewTask("a", "{}") for _ in range(20)])
     for claim in await take(database, limit=20):
         await end(database, claim, RunOutcome.COMPLETED, result="1")
-    sums = "SELECT sum(completed), sum(met), (SELECT sum(n) FROM crewtop.stats, jsonb_each_text(wait) AS h (b, n_) CROSS JOIN LATERAL (SELECT n_::int AS n) AS x) FROM crewtop.stats"
+    sums = """SELECT sum(completed), sum(met),
+                (SELECT sum(bar.value::int) FROM crewtop.stats CROSS JOIN LATERAL jsonb_each_text(wait) AS bar)
+              FROM crewtop.stats"""
     async with database.connection() as connection:
         before = await connection.fetchrow(sums)
         await connection.execute("UPDATE crewtop.stats SET at = at - interval '1 min'")
