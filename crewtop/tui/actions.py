@@ -129,4 +129,4 @@ def key_name(key: str, ascii_only: bool = False) -> str:
     """A key as help and footer write it."""
     if ascii_only and key in _ASCII_NAMES:
         return _ASCII_NAMES[key]
-    return _NAMES.get(key) or key.replace("ctrl+", "Ctrl+")
+    return _NAMES.get(key) or (f"^{key[-1].upper()}" if key.startswith("ctrl+") else key)

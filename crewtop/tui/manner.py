@@ -76,6 +76,11 @@ class Manner:
         """An amount in words."""
         return words.money(amount, ascii=self.ascii_only)
 
+    def hourly(self, amount: Money) -> str:
+        """An amount an hour in words; nothing to say where nothing was spent."""
+        said = self.money(amount)
+        return said if said == words.NOTHING else f"{said}/h"
+
     def status(self, state: str) -> str:
         """A state as glyph and word."""
         return words.status(state, ascii=self.ascii_only)

@@ -91,16 +91,16 @@ def live(columns: int = 120, lines: int = 40, **environment: str) -> Iterator[Te
     orders_out, orders_in = os.pipe()
     pid, fd = pty.fork()
     if pid == 0:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         os.set_inheritable(ticks_in, True)
         os.set_inheritable(orders_out, True)
-        variables = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "TEXTUAL_THEME")}
+        variables = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS", "LINES")}
         variables |= {"TERM": "xterm-256color", "COLORTERM": "truecolor", **environment}
         variables |= {"CREWTOP_TEST_TICKS": str(ticks_in), "CREWTOP_TEST_ORDERS": str(orders_out)}
         os.chdir(ROOT)
         os.execve(sys.executable, [sys.executable, "-m", "tests.tui.live"], variables)
     os.close(ticks_in)
     os.close(orders_out)
-    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     terminal = Terminal(fd, ticks_out, orders_in, columns, lines)
     try:
         yield terminal

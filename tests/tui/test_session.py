@@ -248,7 +248,7 @@ def test_help_and_palette_know_every_command() -> None:
     shown = picture(made, 200, 60)
     for command in COMMANDS:
         if View.TASKS in command.views:
-            assert command.name.replace("_", " ")[:12].strip() in shown
+            assert command.name.replace("_", " ")[:10].strip() in shown
 
 
 def test_acting_keys_are_capitals_or_far_from_reading_keys() -> None:

@@ -56,20 +56,25 @@ def said(figure: str, role: Role = "text") -> Span:
     return Span(figure, "faint" if figure == words.NOTHING else role)
 
 
-def coarse(seconds: float) -> str:
+def seconds(length: float) -> str:
+    """A duration that grows before one's eyes, in whole seconds."""
+    return words.duration(float(int(length)))
+
+
+def coarse(age: float) -> str:
     """An age in steps of 10 s, then minutes, then ten minutes, then hours.
 
     Ages grow while nothing happens. In steps they leave an idle screen alone: it sends no bytes between them.
     """
-    if seconds < 10:
+    if age < 10:
         return "<10s"
-    step = 10 if seconds < 60 else 60 if seconds < 3_600 else 600 if seconds < 86_400 else 3_600
-    return words.duration(seconds // step * step)
+    step = 10 if age < 60 else 60 if age < 3_600 else 600 if age < 86_400 else 3_600
+    return words.duration(age // step * step)
 
 
-def aged(seconds: float | None, role: Role = "text") -> Span:
+def aged(age: float | None, role: Role = "text") -> Span:
     """An age in steps, or a dash where there is none."""
-    return Span(words.NOTHING, "faint") if seconds is None else Span(coarse(seconds), role)
+    return Span(words.NOTHING, "faint") if age is None else Span(coarse(age), role)
 
 
 def amount(money: Money | None, manner: Manner) -> Span:

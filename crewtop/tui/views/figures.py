@@ -76,8 +76,8 @@ def figures(snapshot: Snapshot, manner: Manner) -> list[Figure]:
         ),
         Figure(
             "Spend",
-            f"{manner.money(snapshot.spend_per_hour)}/h",
-            f"{manner.money(snapshot.spend_today)} today",
+            manner.hourly(snapshot.spend_per_hour),
+            f"{manner.money(snapshot.spend_today)} today" if snapshot.spend_today.calls else "",
             "money",
             [point.spend * 3600 / bucket for point in points],
             _mean,

@@ -48,7 +48,8 @@ def top(
         parts.append(Part(0, (Span("SIMULATED", "watch", True),)))
     short = cells < SHORT_CELLS
     parts += [*_stores(snapshot, latencies, answering, "pg" if short else "postgres", manner), *_workers(snapshot)]
-    parts.append(Part(4, (Span(f"{manner.money(snapshot.spend_per_hour)}/h", "money"),)))
+    if snapshot.spend_per_hour.calls:
+        parts.append(Part(4, (Span(manner.hourly(snapshot.spend_per_hour), "money"),)))
     clock = joined(
         Span(f"{manner.minute(snapshot.at)} ", "text"),
         Span(f"{manner.zone} ", "muted"),

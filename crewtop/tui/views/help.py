@@ -10,7 +10,7 @@ from crewtop.tui.manner import Manner
 from crewtop.tui.paint import BLANK, Line, Span, Spans, joined, padded, spread
 from crewtop.tui.reading import wrapped
 
-KEY_CELLS, NAME_CELLS = 12, 12
+KEY_CELLS, NAME_CELLS = 10, 10
 COLUMNS = (("Move", "Go to", "Read"), ("Act", "Screen"))
 """The groups of the registry, as they stand beside each other where there is room."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from crewtop import words
@@ -16,7 +17,7 @@ from crewtop.tui.selection import Selection
 from crewtop.tui.views import figures
 from crewtop.tui.views.cells import lead, moved
 from crewtop.tui.views.problems import Problem, problems
-from crewtop.tui.views.tables import QUEUE_COLUMNS, RUNNING_COLUMNS, queue_cells, running_cells
+from crewtop.tui.views.tables import QUEUE_COLUMNS, RUNNING_COLUMNS, in_order, queue_cells, running_cells
 
 MOST_PROBLEMS = 8
 """Lines of problems before the rest is only counted, on a high screen."""
@@ -43,7 +44,7 @@ class Overview:
 
     def take(self, snapshot: Snapshot) -> None:
         """Show a new snapshot."""
-        self.snapshot = snapshot
+        self.snapshot = snapshot = replace(snapshot, running=tuple(in_order(snapshot.running)))
         self._problems = problems(snapshot)
         self._shown = {Key("problem", f"{p.kind} {p.name}"): p for p in self._problems[:MOST_PROBLEMS]}
         self._shown |= {Key("queue", queue.name): queue for queue in snapshot.queues}
@@ -98,7 +99,7 @@ class Overview:
             )
             lines.append(Line(clip_spans(said, width - 1, self.manner.cut), "cursor" if on else "ground"))
         left = len(self._problems) - most
-        if left > 0:
+        if left > 0 and most > 1:
             lines.append(line("  ", Span(f"and {words.count(left)} more", "muted")))
         return [BLANK, *lines] if most > 1 else lines
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from crewtop import words
 from crewtop.model.snapshot import CallRow, TaskDetail
+from crewtop.model.task import TaskStatus
 from crewtop.tui.columns import Cell, Column, fit, heading, row
 from crewtop.tui.manner import Manner, data, safe
 from crewtop.tui.paint import BLANK, Line, Role, Span, joined, line, padded
@@ -14,14 +15,14 @@ from crewtop.tui.views.cells import said
 
 CALL_COLUMNS = (
     Column("LLM CALLS", 12, most=30),
-    Column("AGENT", 10, 4, most=24),
+    Column("AGENT", 10, 4, most=24, grow=2),
     Column("IN", 7, 2, right=True),
     Column("CACHED", 7, 3, right=True),
     Column("WRITTEN", 7, 8, right=True),
     Column("OUT", 6, 2, right=True),
     Column("REASON", 6, 7, right=True),
     Column("TOOK", 6, 1, right=True),
-    Column("COST", 9, right=True),
+    Column("COST", 10, right=True),
     Column("OUTCOME", 12),
     Column("ERROR", 10, 5, most=80),
 )
@@ -42,7 +43,8 @@ def lines(detail: TaskDetail, cells: int, manner: Manner) -> list[Line]:
 def _calls(detail: TaskDetail, cells: int, manner: Manner) -> list[Line]:
     if not detail.calls:
         return [line("  ", Span("No LLM call yet.", "muted"))] if detail.runs else []
-    fitted = fit(CALL_COLUMNS, cells - 3)
+    any_error = any(call.error for call in detail.calls)
+    fitted = fit(CALL_COLUMNS if any_error else CALL_COLUMNS[:-1], cells - 3)
     drawn = [heading(fitted, "  ")]
     drawn += [row(fitted, _cells(call, detail, manner), "ground", (Span("  "),), manner.cut) for call in detail.calls]
     if detail.calls_total > len(detail.calls):
@@ -106,5 +108,7 @@ def facts(detail: TaskDetail, manner: Manner) -> str:
     """Priority, queue and attempts in words."""
     task = detail.task
     dot = f" {manner.glyph('·')} "
-    attempt = f"attempt {task.attempt} of {task.max_attempts}" if task.attempt else "not tried yet"
+    attempt = f"{task.attempt} of {task.max_attempts} attempts spent" if detail.runs else "not tried yet"
+    if task.status is TaskStatus.RUNNING:
+        attempt = f"attempt {task.attempt} of {task.max_attempts}"
     return dot.join((f"P{task.priority}", safe(task.queue), attempt))

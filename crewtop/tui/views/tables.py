@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from crewtop import words
 from crewtop.model.snapshot import Percentiles, QueueRow, RunningRow
 from crewtop.tui.columns import Cell, Column
 from crewtop.tui.manner import Manner, data
 from crewtop.tui.paint import Role, Span, joined
-from crewtop.tui.views.cells import aged, amount, count, said, step_words
+from crewtop.tui.views.cells import aged, amount, count, said, seconds, step_words
 
 QUEUE_COLUMNS = (
     Column("QUEUE", 12, most=26),
@@ -36,10 +38,15 @@ RUNNING_COLUMNS = (
     Column("FOR", 6, right=True),
     Column("IDLE", 6, 7, right=True),
     Column("TOKENS", 7, 4, right=True),
-    Column("COST", 9, 3, right=True),
+    Column("COST", 10, 3, right=True, most=11),
     Column("QUEUE", 10, 6, most=18),
     Column("WORKER", 10, 5, most=26),
 )
+
+
+def in_order(running: Sequence[RunningRow]) -> list[RunningRow]:
+    """Running tasks with the stuck ones first, then the oldest: an order that a tick does not stir."""
+    return sorted(running, key=lambda task: (task.stuck is None, -task.age))
 
 
 def queue_cells(queue: QueueRow, manner: Manner) -> list[Cell]:
@@ -91,8 +98,8 @@ def running_cells(task: RunningRow, manner: Manner) -> list[Cell]:
             data(task.crew),
         ),
         step_words(task.step_position, task.step_count, task.agent, task.activity, manner),
-        said(words.duration(task.age), "watch" if stuck else "text"),
-        said(words.duration(task.idle), "watch" if stuck else "muted"),
+        said(seconds(task.age), "watch" if stuck else "text"),
+        said(seconds(task.idle), "watch" if stuck else "muted"),
         count(task.tokens),
         amount(task.cost, manner),
         data(task.queue, "muted"),

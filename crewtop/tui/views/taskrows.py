@@ -23,7 +23,7 @@ TASK_COLUMNS = (
     Column("TRY", 4, 5, right=True),
     Column("STEP", 24, 8, most=36),
     Column("TOKENS", 7, 6, right=True),
-    Column("COST", 9, 3, right=True),
+    Column("COST", 10, 3, right=True, most=11),
     Column("REASON", 18, 2, most=160, grow=8),
 )
 
@@ -59,7 +59,7 @@ def task_cells(task: TaskRow, at: datetime, manner: Manner, with_step: bool) -> 
         data(task.queue, "muted"),
         status_span(task, manner),
         aged(task.age, "muted"),
-        Span(f"{task.attempt}/{task.max_attempts}" if task.attempt else "-", "muted" if task.attempt else "faint"),
+        Span(f"{task.attempt}/{task.max_attempts}", "muted" if task.attempt else "faint"),
         step,
         count(task.tokens),
         amount(task.cost, manner),
@@ -88,4 +88,6 @@ def why(task: TaskRow, at: datetime, manner: Manner) -> Spans:
         return (Span(f"due in {words.duration(due)}", "muted"),)
     if task.status is TaskStatus.WAITING:
         return (Span("waits for other tasks", "muted"),)
-    return (data(task.error or "", "text" if task.status is TaskStatus.FAILED else "muted"),)
+    if task.status in (TaskStatus.FAILED, TaskStatus.CANCELLED):
+        return (data(task.error or "", "text" if task.status is TaskStatus.FAILED else "muted"),)
+    return ()

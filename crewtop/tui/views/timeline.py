@@ -164,7 +164,7 @@ def lines(detail: TaskDetail, cells: int, manner: Manner) -> list[Line]:
     return [_heading(rows, axis, label, manner), *(_line(bar, axis, label, manner) for bar in rows)]
 
 
-TOOK, COST = 7, 9
+TOOK, COST = 7, 11
 """Cells of the two columns of figures."""
 
 

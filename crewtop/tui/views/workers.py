@@ -14,7 +14,7 @@ from crewtop.tui.paint import BLANK, Line, Role, Span, joined, line
 from crewtop.tui.selection import Selection
 from crewtop.tui.views.cells import aged, lead, moved, said
 from crewtop.tui.views.question import Question, about_drain
-from crewtop.tui.views.tables import RUNNING_COLUMNS, running_cells
+from crewtop.tui.views.tables import RUNNING_COLUMNS, in_order, running_cells
 
 MOST_SLOTS = 1_000
 BAR_CELLS = 12
@@ -126,7 +126,7 @@ class Workers:
 
     def _runs(self, worker: WorkerRow) -> Sequence[RunningRow]:
         assert self.snapshot is not None
-        return [task for task in self.snapshot.running if task.worker_id == worker.id]
+        return in_order([task for task in self.snapshot.running if task.worker_id == worker.id])
 
     def _slots(self, worker: WorkerRow, change: int) -> Effect:
         if worker.state != "running":
