@@ -54,10 +54,14 @@ class Feed(Generic[Answer]):
         self._wake.set()
 
     async def run(self) -> None:
-        """Ask until cancelled."""
+        """Ask until cancelled, even if a driver below made an error of its own out of the cancellation."""
         failures = 0
+        task = asyncio.current_task()
+        assert task is not None
         while True:
             failures = 0 if await self._once() else failures + 1
+            if task.cancelling():
+                break
             pause = pause_after(failures, self._interval(), self._chance())
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause):

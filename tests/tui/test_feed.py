@@ -80,6 +80,24 @@ async def test_a_hung_source_is_given_up_and_asked_again() -> None:
     assert most == 1
 
 
+async def test_a_source_that_swallows_the_cancellation_does_not_keep_the_feed_alive() -> None:
+    asking = asyncio.Event()
+
+    async def ask() -> int:
+        asking.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise Unavailable("postgres: the connection was closed") from None
+        return 0
+
+    feed: Feed[int] = Feed(ask, lambda _: None, lambda _: None, lambda: 3_600.0)
+    task = asyncio.create_task(feed.run())
+    await asking.wait()
+    task.cancel()
+    await asyncio.wait_for(asyncio.gather(task, return_exceptions=True), 20)
+
+
 async def test_a_poke_ends_the_pause() -> None:
     asked = 0
     twice = asyncio.Event()
