@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo test check format bench lock
+.PHONY: install demo test check format bench lock screenshots
 
 install: .venv/installed
 
@@ -35,3 +35,6 @@ lock: install
 	$(BIN)/pip install --quiet uv
 	$(BIN)/uv pip compile pyproject.toml --extra all --extra dev --universal --python-version 3.11 \
 	  --no-header --no-annotate --no-emit-index-url --quiet --output-file requirements.lock
+
+screenshots: install
+	$(BIN)/python -m tests.snapshots.pictures

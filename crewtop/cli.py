@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
-import sys
 from collections.abc import Coroutine, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crewtop.model.errors import CrewtopError
+from crewtop.__main__ import DONE, terminal
 
 if TYPE_CHECKING:
     from crewtop.config import Configuration
-
-DONE, SOME_REFUSED, NOT_POSSIBLE = 0, 1, 2
-"""Exit codes: everything was done; some of it was refused; wrong usage or no connection."""
 
 app = typer.Typer(
     no_args_is_help=False,
@@ -34,33 +29,19 @@ app.add_typer(database_commands, name="db")
 # Flags that are meant alike before and after a command.
 EVERYWHERE = ("--config", "--data-dir", "--postgres", "--redis")
 
+
+class Colour(StrEnum):
+    """What --colour takes."""
+
+    AUTO = "auto"
+    SIXTEEN = "16"
+    NONE = "none"
+
+
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Ids = Annotated[list[int], typer.Argument(help="Task ids.", metavar="ID...")]
 Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the audit.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-
-
-def main() -> None:
-    """The console script. A user's mistake is one line on stderr, never a traceback."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _leave)
-    try:
-        code = app(hoisted(sys.argv[1:]), prog_name="crewtop", standalone_mode=True)
-    except CrewtopError as error:
-        typer.echo(f"crewtop: {error}", err=True)
-        code = NOT_POSSIBLE
-    except KeyboardInterrupt:
-        code = 130
-    except BrokenPipeError:
-        # The reader, such as head, has gone: nothing is wrong.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = DONE
-    raise SystemExit(code)
-
-
-def _leave(number: int, _: object) -> None:
-    """End by unwinding, so that embedded servers, pools and connections are given back on the way out."""
-    raise SystemExit(128 + number)
 
 
 def hoisted(arguments: Sequence[str]) -> list[str]:
@@ -100,6 +81,9 @@ def console(
         float | None, typer.Option("--interval", min=0.1, max=60, help="Seconds between ticks.")
     ] = None,
     ascii_only: Annotated[bool, typer.Option("--ascii", help="No character beyond ASCII.")] = False,
+    colour: Annotated[
+        Colour, typer.Option("--colour", help="Colours: as the terminal says, 16, or none.")
+    ] = Colour.AUTO,
     read_only: Annotated[bool, typer.Option("--read-only", help="Acting keys do nothing.")] = False,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
@@ -122,9 +106,10 @@ def console(
         from crewtop.commands.read import print_snapshot
 
         raise typer.Exit(run(print_snapshot(configuration(context), as_json=False)))
-    from crewtop.commands.screen import open_screen
+    from crewtop.commands.screen import Style, open_screen, styled
 
-    raise typer.Exit(open_screen(configuration(context), pool=pool, ascii_only=ascii_only, read_only=read_only))
+    style = Style(theme=theme, interval=interval, ascii=ascii_only, colour=colour.value, read_only=read_only)
+    raise typer.Exit(open_screen(lambda: configuration(context), styled(style, config), pool=pool))
 
 
 @app.command()
@@ -289,8 +274,3 @@ def configuration(context: typer.Context) -> Configuration:
 def run(work: Coroutine[Any, Any, int]) -> int:
     """Run a command to its exit code."""
     return asyncio.run(work)
-
-
-def terminal() -> bool:
-    """Whether there is a terminal that a screen can be drawn on."""
-    return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") not in ("", "dumb")

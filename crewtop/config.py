@@ -6,8 +6,6 @@ CREWTOP_REDIS name the servers, and CREWTOP_<TABLE>__<KEY> any other value, such
 
 from __future__ import annotations
 
-import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -24,6 +22,7 @@ from pydantic_settings import (
     SettingsError,
 )
 
+from crewtop import toml
 from crewtop.model.errors import CrewtopError
 from crewtop.model.pricing import Rates, money
 from crewtop.model.stuck import NO_PROGRESS_SECONDS
@@ -157,8 +156,8 @@ def load(file: Path | None = None, flags: Mapping[str, Any] | None = None) -> Co
 
     Raises CrewtopError naming the file, the key, the value and what is allowed.
     """
-    path = _path(file)
-    table = _read(path) if path else {}
+    path = toml.find(file)
+    table = toml.read(path) if path else {}
 
     class Layered(Settings):
         @classmethod
@@ -174,23 +173,6 @@ def load(file: Path | None = None, flags: Mapping[str, Any] | None = None) -> Co
     except SettingsError as error:
         raise CrewtopError(f"environment: {error}") from None
     return Configuration(settings, path, path.parent if path else Path.cwd())
-
-
-def _path(file: Path | None) -> Path | None:
-    named = file or (Path(os.environ["CREWTOP_CONFIG"]) if os.environ.get("CREWTOP_CONFIG") else None)
-    if named is not None:
-        if not named.is_file():
-            raise CrewtopError(f"{named}: there is no such file: name a crewtop.toml with --config")
-        return named.resolve()
-    here = Path.cwd() / "crewtop.toml"
-    return here if here.is_file() else None
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise CrewtopError(f"{path}: {error}") from None
 
 
 def _complaint(error: ValidationError, path: Path | None) -> str:

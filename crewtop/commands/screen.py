@@ -3,65 +3,111 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractAsyncContextManager, ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from crewtop.config import Configuration
+from crewtop import toml
 from crewtop.model.errors import CrewtopError, Unavailable
 from crewtop.model.filters import TaskFilter
 from crewtop.model.operations import Action, OperationResult, Target
 from crewtop.model.snapshot import Body, Excerpt, LogLines, Snapshot, TaskDetail, TaskPage
 
 if TYPE_CHECKING:
+    from crewtop.config import Configuration
     from crewtop.monitor.monitor import Monitor
+    from crewtop.stores import Stores
 
+DEFAULT_THEME = "crewtop-dark"
 SCREEN_CONNECTIONS = 3
 SCREEN_TIMEOUT_SECONDS = 2.0
 OPEN_RETRY_SECONDS = 2.0
 
 
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How the screen is to look, as far as flags say: None is left to the settings. interval in seconds."""
+
+    theme: str | None = None
+    interval: float | None = None
+    ascii: bool = False
+    colour: Literal["auto", "16", "none"] = "auto"
+    read_only: bool = False
+    title: str = ""
+
+
 def open_screen(
-    configuration: Configuration,
+    load: Callable[[], Configuration],
+    style: Style,
     *,
-    pool: int,
-    ascii_only: bool,
-    read_only: bool,
+    pool: int = 0,
     beside: Callable[[], Awaitable[None]] | None = None,
 ) -> int:
     """Show the screen until it is quit; answers the exit code.
 
+    load reads the settings, which takes longer than the first frame may: it is called while the screen already shows.
     pool: slots of a worker beside it, 0 for none; beside: something that runs while the screen does.
     """
+    # Importing makes a great many objects and no garbage: without this the collector costs a tenth of the start.
+    gc.disable()
     from crewtop.tui.app import run_screen
     from crewtop.tui.options import ScreenOptions
 
-    settings = configuration.settings
-    source = Opening(configuration)
+    source = Opening(load)
     with ExitStack() as stack:
+        worker_id = None
         if pool:
             from crewtop.commands.pool import pool_worker, store_environment, store_flags
+            from crewtop.worker.identity import worker_id_of
 
-            stack.enter_context(
+            configuration = load()
+            worker = stack.enter_context(
                 pool_worker(configuration, pool, store_flags(configuration), store_environment(configuration))
             )
+            worker_id = worker_id_of(worker.pid)
         options = ScreenOptions(
-            theme=settings.screen.theme,
+            theme=style.theme or DEFAULT_THEME,
             theme_folder=theme_folder(),
-            interval=settings.screen.interval_seconds,
-            ascii=ascii_only,
-            read_only=read_only,
+            interval=style.interval or 1.0,
+            ascii=style.ascii,
+            colour=style.colour,
+            read_only=style.read_only,
+            title=style.title,
+            pool_worker=worker_id,
         )
 
         async def background() -> None:
+            gc.enable()
+            gc.freeze()
             async with asyncio.TaskGroup() as group:
                 group.create_task(source.keep())
                 if beside is not None:
                     group.create_task(_forever(beside))
 
         return run_screen(source, options, background=background)
+
+
+def styled(style: Style, file: Path | None) -> Style:
+    """The style with what flags left open filled in from the environment and the file, at a first look.
+
+    The settings check it properly later; a mistake in the file is shown then.
+    """
+    try:
+        path = toml.find(file)
+        table = toml.read(path).get("screen", {}) if path else {}
+    except CrewtopError:
+        table = {}
+    theme = style.theme or os.environ.get("CREWTOP_SCREEN__THEME") or table.get("theme")
+    interval = style.interval or table.get("interval_seconds")
+    return replace(
+        style,
+        theme=theme if isinstance(theme, str) else None,
+        interval=float(interval) if isinstance(interval, int | float) and 0.1 <= interval <= 60 else None,
+    )
 
 
 async def _forever(beside: Callable[[], Awaitable[None]]) -> None:
@@ -74,22 +120,31 @@ def theme_folder() -> Path:
     return (Path(base) if base else Path.home() / ".config") / "crewtop" / "themes"
 
 
+def _machinery() -> tuple[type[Monitor], Callable[..., AbstractAsyncContextManager[Stores]]]:
+    """What reads the stores, imported in a thread while the first frame already shows."""
+    from crewtop.monitor.monitor import Monitor
+    from crewtop.stores import stores
+
+    return Monitor, stores
+
+
 class Opening:
     """The monitor before and after it is there: until the stores are open every read says why not."""
 
-    def __init__(self, configuration: Configuration) -> None:
-        self._configuration = configuration
+    def __init__(self, load: Callable[[], Configuration]) -> None:
+        self._load = load
         self._monitor: Monitor | None = None
         self._why = "opening the database"
 
     async def keep(self) -> None:
-        """Open the stores, again and again until it works, and keep them open until cancelled."""
-        from crewtop.monitor.monitor import Monitor
-        from crewtop.stores import stores
+        """Read the settings and open the stores, again and again until it works, and keep them open until cancelled.
 
-        settings = self._configuration.settings
+        So a mistake in crewtop.toml is shown, and gone as soon as it is mended.
+        """
+        Monitor, stores = await asyncio.to_thread(_machinery)  # noqa: N806
         while True:
             try:
+                settings = (await asyncio.to_thread(self._load)).settings
                 async with stores(
                     settings,
                     "crewtop screen",

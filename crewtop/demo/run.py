@@ -55,9 +55,10 @@ def run_demo(configuration: Configuration, plan: Demo, *, screen: bool) -> int:
         env = {"CREWTOP_DEMO_PROVIDER": provider, **servers}
         stack.enter_context(pool_worker(shop, plan.slots, store_flags(shop), env))
         if screen:
-            from crewtop.commands.screen import open_screen
+            from crewtop.commands.screen import Style, open_screen, styled
 
-            return open_screen(shop, pool=0, ascii_only=False, read_only=False, beside=lambda: _trickle(shop, plan))
+            style = styled(Style(title="demo shop"), None)
+            return open_screen(lambda: shop, style, beside=lambda: _trickle(shop, plan))
         return asyncio.run(_once(shop, plan))
 
 

@@ -20,6 +20,15 @@ class Identity:
 
 def fresh_identity() -> Identity:
     """The identity of this process, from now until it ends."""
-    host = socket.gethostname().split(".")[0][:60] or "host"
     boot_id = secrets.token_hex(4)
-    return Identity(f"{host}:{os.getpid()}:{boot_id}", host, os.getpid(), boot_id)
+    return Identity(worker_id_of(os.getpid()) + boot_id, short_host(), os.getpid(), boot_id)
+
+
+def worker_id_of(pid: int) -> str:
+    """How the id of a worker with that pid on this host begins."""
+    return f"{short_host()}:{pid}:"
+
+
+def short_host() -> str:
+    """This host's name without its domain."""
+    return socket.gethostname().split(".")[0][:60] or "host"
