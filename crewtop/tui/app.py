@@ -73,8 +73,9 @@ class CrewtopApp(App[int], inherit_bindings=False):
         self.canvas.focus()
         for feed in (self._snapshots, self._pages, self._details):
             self._spawn(feed.run())
-        if self._background is not None:
-            self._spawn(self._in_background(self._background))
+        if (background := self._background) is not None:
+            # Not before the first frame is out: what starts there imports a good deal.
+            self.call_after_refresh(lambda: self._spawn(self._in_background(background)))
         self.set_interval(1.0, self.canvas.paint)
 
     async def on_unmount(self) -> None:
