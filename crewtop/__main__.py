@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from crewtop.model.errors import CrewtopError
+from crewtop.text import shown
 
 if TYPE_CHECKING:
     from crewtop.config import Configuration
@@ -23,7 +24,7 @@ def main() -> None:
     try:
         code = _screen() if not sys.argv[1:] and terminal() else _command()
     except CrewtopError as error:
-        print(f"crewtop: {error}", file=sys.stderr)
+        print(f"crewtop: {shown(str(error))}", file=sys.stderr)
         code = NOT_POSSIBLE
     except KeyboardInterrupt:
         code = 128 + signal.SIGINT

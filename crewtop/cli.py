@@ -38,6 +38,16 @@ class Colour(StrEnum):
     NONE = "none"
 
 
+class Part(StrEnum):
+    """What --body takes."""
+
+    INPUTS = "inputs"
+    RESULT = "result"
+    ERROR = "error"
+    TRACEBACK = "traceback"
+    LOG = "log"
+
+
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Ids = Annotated[list[int], typer.Argument(help="Task ids.", metavar="ID...")]
 Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the audit.")]
@@ -157,11 +167,17 @@ def tasks(
 
 @app.command()
 def show(
-    context: typer.Context, task_id: Annotated[int, typer.Argument(metavar="ID")], as_json: JsonFlag = False
+    context: typer.Context,
+    task_id: Annotated[int, typer.Argument(metavar="ID")],
+    body: Annotated[Part | None, typer.Option("--body", help="Only this text, whole, as it is into a file.")] = None,
+    run_id: Annotated[int | None, typer.Option("--run", help="With --body: of this run, else the newest.")] = None,
+    as_json: JsonFlag = False,
 ) -> None:
     """Print one task's whole story."""
-    from crewtop.commands.read import print_task
+    from crewtop.commands.read import print_body, print_task
 
+    if body is not None:
+        raise typer.Exit(run(print_body(configuration(context), task_id, body.value, run_id)))
     raise typer.Exit(run(print_task(configuration(context), task_id, as_json=as_json)))
 
 

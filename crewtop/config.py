@@ -36,9 +36,10 @@ class _Table(BaseModel):
 
 
 class Postgres(_Table):
-    """[postgres]: dsn None starts the embedded server."""
+    """[postgres]: dsn None starts the embedded server; prepared false is for a pooler in transaction mode."""
 
     dsn: str | None = None
+    prepared: bool = True
 
 
 class RedisServer(_Table):

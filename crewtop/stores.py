@@ -72,7 +72,7 @@ async def stores(
                 application_name=application_name,
                 connections=connections,
                 timeout=timeout,
-                prepared=prepared,
+                prepared=prepared and settings.postgres.prepared,
             )
         )
         live = await stack.enter_async_context(FastLane(where.redis_url, where.why_no_redis))

@@ -13,11 +13,17 @@ import typer
 from crewtop.config import Configuration
 from crewtop.model.errors import Refused
 from crewtop.model.filters import SORTS, parse
+from crewtop.model.snapshot import Body
 from crewtop.monitor.monitor import Monitor
 from crewtop.plain import snapshot_text, task_text, tasks_text, to_json
 from crewtop.stores import stores
+from crewtop.text import masked_body, shown
 
 READ_TIMEOUT_SECONDS = 10.0
+WHOLE = 2**31 - 1
+"""Characters of a text that is wanted whole."""
+
+_FIELDS = {"result": "result", "error": "error", "traceback": "traceback", "log": "log_tail"}
 
 
 async def print_snapshot(configuration: Configuration, *, as_json: bool) -> int:
@@ -49,6 +55,25 @@ async def print_task(configuration: Configuration, task_id: int, *, as_json: boo
     return 0
 
 
+async def print_body(configuration: Configuration, task_id: int, body: Body, run_id: int | None) -> int:
+    """Print one long text whole: as it is into a file or a pipe, safe to show on a terminal.
+
+    run_id None: the newest run that has it. Raises Refused where there is none.
+    """
+    async with monitor(configuration) as reader:
+        story = await reader.detail(task_id)
+        if story is None:
+            raise Refused(f"there is no task {task_id}: `crewtop tasks` lists them")
+        if run_id is None and body != "inputs":
+            having = [run.id for run in story.runs if getattr(run, _FIELDS[body]) is not None]
+            if not having:
+                raise Refused(f"no run of task {task_id} has a {body}: `crewtop show {task_id}` tells its story")
+            run_id = having[0]
+        text = (await reader.body(task_id, run_id, body, WHOLE)).text
+    typer.echo(shown(masked_body(text), lines=True) if sys.stdout.isatty() else text)
+    return 0
+
+
 @asynccontextmanager
 async def monitor(configuration: Configuration) -> AsyncIterator[Monitor]:
     """A Monitor on the configured stores."""
@@ -69,4 +94,5 @@ def ascii_only() -> bool:
 
 
 def _print(what: object) -> None:
-    typer.echo(what if isinstance(what, str) else json.dumps(what, ensure_ascii=ascii_only(), indent=2))
+    # JSON stays ASCII, so that no control character of a task reaches a terminal through it.
+    typer.echo(what if isinstance(what, str) else json.dumps(what, indent=2))

@@ -17,6 +17,7 @@ from crewtop.commands.read import print_snapshot
 from crewtop.config import Configuration, load
 from crewtop.demo.traffic import tasks
 from crewtop.model.errors import CrewtopError
+from crewtop.monitor.monitor import Monitor
 from crewtop.queue import Queue, Task
 from crewtop.store import schema
 from crewtop.stores import stores
@@ -63,7 +64,7 @@ def run_demo(configuration: Configuration, plan: Demo, *, screen: bool) -> int:
 
 
 def _shop(configuration: Configuration, toml: Path) -> Configuration:
-    from crewtop.embedded.place import _default_data_dir as default_data_dir
+    from crewtop.embedded.place import default_data_dir
 
     folder = (configuration.settings.data_dir or default_data_dir()) / "demo"
     return load(toml, {"data_dir": folder, "postgres": {"dsn": None}, "redis": {"url": None}})
@@ -80,7 +81,11 @@ def _servers(shop: Configuration) -> Iterator[dict[str, str]]:
 
 
 async def _prepare(shop: Configuration) -> None:
+    """Begin with an empty shop, unless another demo is at work in it."""
     async with stores(shop.settings, "crewtop demo", connections=1) as opened:
+        picture = await Monitor(opened, shop.settings.screen.no_progress_seconds).snapshot()
+        if not any(worker.state in ("running", "draining") for worker in picture.workers):
+            await schema.renew(opened.database)
         await schema.mark_simulated(opened.database)
 
 

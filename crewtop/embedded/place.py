@@ -108,7 +108,7 @@ def prepare(data_dir: Path | None) -> Place:
     Raises:
         EmbeddedError: the folder is another user's, or as root no account can run the servers in it.
     """
-    folder = (data_dir or _default_data_dir()).resolve()
+    folder = (data_dir or default_data_dir()).resolve()
     # As root the account of the servers must be able to pass; what is private lies in folders of its own below.
     make_folders(folder, 0o755 if os.geteuid() == 0 else 0o700)
     owner = folder.stat().st_uid
@@ -144,7 +144,8 @@ def private_file(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
 
 
-def _default_data_dir() -> Path:
+def default_data_dir() -> Path:
+    """Where the data lives unless somebody says otherwise: /var/lib/crewtop for root, else the user's data folder."""
     if os.geteuid() == 0:
         return ROOT_DATA_DIR
     from platformdirs import user_data_path  # late: most processes are told where, or have servers of their own

@@ -20,9 +20,9 @@ Depth = Mapping[str, Counter[str]]
 
 
 def assemble(
-    raw: Mapping[str, Any], window: Window, postgres: Health, redis: Health, no_progress_seconds: float
+    raw: Mapping[str, Any], name: str, window: Window, postgres: Health, redis: Health, no_progress_seconds: float
 ) -> Snapshot:
-    """A Snapshot of raw, as store/snapshot.sql lays it out."""
+    """A Snapshot of raw, as store/snapshot.sql lays it out; name is what the database is called."""
     at = datetime.fromisoformat(raw["at"])
     now = at.timestamp()
     workers = tuple(_worker(row) for row in raw["workers"] or ())
@@ -31,7 +31,7 @@ def assemble(
     depth = _depth(raw)
     return Snapshot(
         at=at,
-        database=raw["database"],
+        database=name,
         postgres=postgres,
         redis=redis,
         window_seconds=window.seconds,

@@ -28,6 +28,7 @@ class Monitor:
     def __init__(self, opened: Stores, no_progress_seconds: float) -> None:
         self._database = opened.database
         self._live = opened.live
+        self._name = "embedded" if opened.addresses.embedded else opened.database.name
         self._no_progress_seconds = no_progress_seconds
         self._window = Window(WINDOW_SECONDS)
         self._one_at_a_time = asyncio.Lock()
@@ -59,7 +60,7 @@ class Monitor:
         latency = time.monotonic() - start
         self._window.update(datetime.fromisoformat(raw["at"]).timestamp(), raw["stats"] or (), raw["spend"] or ())
         postgres = Health(True, latency, f"PostgreSQL {raw['version'].split()[0]}")
-        return assemble(raw, self._window, postgres, await redis, self._no_progress_seconds)
+        return assemble(raw, self._name, self._window, postgres, await redis, self._no_progress_seconds)
 
     async def tasks(self, task_filter: TaskFilter, sort: str, limit: int) -> TaskPage:
         """The first limit rows that match, ordered by sort (a key of model.filters.SORTS)."""

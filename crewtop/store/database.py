@@ -117,7 +117,7 @@ class Database:
     def name(self) -> str:
         """Which database this is, without its password."""
         parts = urlsplit(self.dsn)
-        return f"{parts.path.lstrip('/') or 'database'} on {parts.hostname or 'local socket'}"
+        return f"{parts.path.lstrip('/') or 'database'} on {parts.hostname or 'a local socket'}"
 
     async def _opened(self) -> asyncpg.Pool[asyncpg.Record]:
         async with self._opening:

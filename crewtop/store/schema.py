@@ -38,6 +38,13 @@ async def check(database: Database) -> int:
     return found
 
 
+async def renew(database: Database) -> None:
+    """Throw everything away and begin anew: for a demo's database alone."""
+    async with database.connection() as connection, connection.transaction():
+        await connection.execute("DROP SCHEMA crewtop CASCADE")
+        await connection.execute(shipped("schema.sql").read_text("utf-8"))
+
+
 async def mark_simulated(database: Database) -> None:
     """Say for good that this database's figures come from a simulated provider, so that every screen says it too."""
     async with database.connection() as connection:

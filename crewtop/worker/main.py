@@ -19,6 +19,8 @@ from crewtop.text import masked, shown
 from crewtop.worker.identity import fresh_identity
 from crewtop.worker.supervisor import Supervisor, Work
 
+log = structlog.get_logger()
+
 CONNECTIONS = 6
 STATEMENT_TIMEOUT_SECONDS = 30.0
 
@@ -56,6 +58,11 @@ async def work(
     )
     async with stores(settings, "crewtop worker", connections=CONNECTIONS, timeout=STATEMENT_TIMEOUT_SECONDS) as opened:
         await schema.check(opened.database)
+        redis = await opened.live.health()
+        if not redis.up or "evicts" in redis.detail:
+            log.warning(
+                "redis", up=redis.up, detail=redis.detail, then="polling" if not redis.up else "keys may vanish"
+            )
         supervisor = Supervisor(fresh_identity(), job, opened.database, opened.live)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):

@@ -77,6 +77,7 @@ class Supervisor:
 
     async def run(self) -> None:
         """Work until drained. Raises ZygoteError where executors cannot be started at all."""
+        await self._heartbeat()  # seen while CrewAI is still being imported
         self._zygote = await Zygote.start(path=self._work.folder, log=None)
         log.info(
             "worker started", worker=self._me.id, slots=self._slots, crews=sorted(self._work.crews),
