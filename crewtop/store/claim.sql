@@ -7,15 +7,15 @@ WITH lane AS (
     WHERE q.paused_at IS NULL AND ($2::text[] IS NULL OR q.name = ANY ($2))
     ORDER BY p.priority, random()
 ), picked AS MATERIALIZED (
-    SELECT t.id, t.status
+    SELECT t.id, t.status, t.run_id
     FROM lane CROSS JOIN LATERAL (
-        SELECT id, status
+        SELECT id, status, run_id
         FROM crewtop.tasks
         WHERE queue = lane.queue AND priority = lane.priority
           AND status IN ('pending', 'retry') AND run_at <= now() AND crew = ANY ($3::text[])
         ORDER BY run_at, id
         LIMIT $4
-        FOR UPDATE SKIP LOCKED
+        FOR NO KEY UPDATE SKIP LOCKED
     ) AS t
     LIMIT $4
 ), claimed AS (
@@ -26,7 +26,10 @@ WITH lane AS (
     RETURNING t.*
 ), run AS (
     INSERT INTO crewtop.runs (id, task_id, worker_id, waited_seconds)
-    SELECT run_id, id, $1, greatest(0, extract(epoch FROM now() - run_at)) FROM claimed
+    -- A task that was handed back keeps its place by its old run_at, but has waited since its last run only.
+    SELECT c.run_id, c.id, $1, greatest(0, extract(epoch FROM now() - greatest(
+               c.run_at, (SELECT finished_at FROM crewtop.runs WHERE id = p.run_id))))
+    FROM claimed AS c JOIN picked AS p USING (id)
 ), history AS (
     INSERT INTO crewtop.task_history (task_id, version, old_status, new_status, run_id, actor)
     SELECT c.id, c.version, p.status, c.status, c.run_id, 'worker:' || $1

@@ -14,7 +14,7 @@ WITH report AS MATERIALIZED (
                created_at, cancel_requested_at
         FROM crewtop.tasks
         WHERE id = r.task_id AND run_id = r.run_id AND status = 'running'
-        FOR UPDATE
+        FOR NO KEY UPDATE
     ) AS t
 ), judged AS MATERIALIZED (
     SELECT h.*,
@@ -60,7 +60,9 @@ WITH report AS MATERIALIZED (
         replaced = p.replaced,
         log_tail = p.log_tail
     FROM report AS p LEFT JOIN judged AS j ON j.run_id = p.run_id
-    WHERE r.id = p.run_id AND r.id = ANY ($2) AND (j.id IS NOT NULL OR NOT r.late)
+    WHERE r.id = p.run_id AND r.id = ANY ($2)
+      -- A report that was taken before, by a commit whose answer got lost, is not late.
+      AND (j.id IS NOT NULL OR r.outcome IN ('lost', 'superseded') AND NOT r.late)
     RETURNING r.id, r.waited_seconds
 ), history AS (
     INSERT INTO crewtop.task_history (task_id, version, old_status, new_status, run_id, actor, reason)

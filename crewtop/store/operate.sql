@@ -5,7 +5,7 @@ WITH operation AS (
 ), locked AS MATERIALIZED (
     SELECT t.*, s.seen
     FROM (SELECT * FROM unnest($2::bigint[], $3::integer[]) AS s (id, seen) ORDER BY id) AS s
-    CROSS JOIN LATERAL (SELECT * FROM crewtop.tasks WHERE id = s.id FOR UPDATE) AS t
+    CROSS JOIN LATERAL (SELECT * FROM crewtop.tasks WHERE id = s.id FOR NO KEY UPDATE) AS t
 ), eligible AS MATERIALIZED (
     SELECT l.*,
         CASE WHEN $1 = 'fail' THEN 'failed'

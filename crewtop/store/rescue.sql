@@ -5,7 +5,7 @@ WITH expired AS MATERIALIZED (
     FROM crewtop.tasks
     WHERE status = 'running' AND lease_expires_at < now()
     ORDER BY id LIMIT $4
-    FOR UPDATE SKIP LOCKED
+    FOR NO KEY UPDATE SKIP LOCKED
 ), judged AS (
     SELECT e.*,
         CASE WHEN cancel_requested_at IS NOT NULL THEN 'cancelled'

@@ -66,9 +66,8 @@ class Supervisor:
         self._runs: dict[int, Run] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._draining = False
-        self._hurried = False
+        self._hurrying: asyncio.TimerHandle | None = None
         self._woken = asyncio.Event()
-        self._idle = asyncio.Event()
         self._done = asyncio.Event()
         self._recorder = Recorder(database, identity.id, work.service_levels, self._recorded)
         self._zygote: Zygote | None = None
@@ -104,19 +103,19 @@ class Supervisor:
     def drain(self, grace_seconds: float | None) -> None:
         """Stop claiming and end when the last run has: after the grace (None: however long) runs are handed back.
 
-        Asked a second time, they are handed back at once.
+        Asked a second time under a grace, they are handed back at once.
         """
-        if self._draining and grace_seconds is not None:
-            self._hurry()
-            return
         log.info("draining", running=len(self._runs), grace_seconds=grace_seconds)
         self._draining = True
         self._woken.set()
-        if grace_seconds is not None:
-            asyncio.get_running_loop().call_later(grace_seconds, self._hurry)
+        if grace_seconds is None:
+            return
+        if self._hurrying is not None:
+            self._hurry()
+        else:
+            self._hurrying = asyncio.get_running_loop().call_later(grace_seconds, self._hurry)
 
     def _hurry(self) -> None:
-        self._hurried = True
         for run in self._runs.values():
             run.kill(RunOutcome.INTERRUPTED, "its worker was stopped")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime, timedelta
 
-from crewtop.model.task import NewTask
+from crewtop.model.task import NewTask, RunOutcome
 from crewtop.store import lease, producer
 from crewtop.store.database import Database, statement
-from tests.store.helpers import LEASE, counters_are_true, history_is_gapless, one, put, take, task
+from tests.store.helpers import LEASE, counters_are_true, end, history_is_gapless, one, put, take, task
 
 
 async def test_urgent_tasks_come_first_then_older_ones(database: Database) -> None:
@@ -51,6 +51,18 @@ async def test_a_worker_claims_from_its_queues_alone(database: Database) -> None
     [two] = await put(database, "a", queue="two")
     claims = await lease.claim(database, "w1", ["two"], ["a"], 10, LEASE)
     assert [claim.task_id for claim in claims] == [two]
+
+
+async def test_a_task_that_was_handed_back_keeps_its_place_but_not_its_wait(database: Database) -> None:
+    """Case C11: the wait of an attempt begins when the attempt could have begun."""
+    first, _second = await put(database, *"aa")
+    await one(database, "UPDATE crewtop.tasks SET run_at = now() - interval '1 h' WHERE id = $1", first)
+    [claim] = await take(database)
+    await end(database, claim, RunOutcome.INTERRUPTED)
+    [again] = await take(database)
+    assert again.task_id == first
+    assert await one(database, "SELECT waited_seconds < 60 FROM crewtop.runs WHERE id = $1", again.run_id)
+    assert await one(database, "SELECT waited_seconds >= 3600 FROM crewtop.runs WHERE id = $1", claim.run_id)
 
 
 async def test_claims_at_the_same_time_never_share_a_task(database: Database) -> None:

@@ -127,7 +127,8 @@ async def test_the_same_report_twice_counts_once(database: Database) -> None:
     await end(database, claim, RunOutcome.COMPLETED, result="1")
     again = await end(database, claim, RunOutcome.COMPLETED, result="1")
     assert not again.accepted
-    assert (await run(database, claim.run_id))["outcome"] == "completed"
+    row = await run(database, claim.run_id)
+    assert (row["outcome"], row["late"]) == ("completed", False)
     assert await one(database, "SELECT sum(completed) FROM crewtop.stats") == 1
 
 
