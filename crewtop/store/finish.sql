@@ -1,7 +1,8 @@
 -- Record how runs ended, in one statement for a batch. The fence: a task still running under this very run_id.
 -- What has lost its lease is kept on the run as a late result and changes nothing else.
 -- The tasks are looked up one by one by primary key before anything is updated: an UPDATE that joins on
--- status = 'running' takes the partial index on running rows instead, and was 14 times slower.
+-- status = 'running' takes the partial index on running rows instead, and was 14 times slower. For the same reason a
+-- report carries its task along, found or not: joined later, a plan made for ten rows is quadratic in the batch.
 WITH report AS MATERIALIZED (
     SELECT *
     FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::float8[], $6::text[], $7::text[], $8::text[],
@@ -9,16 +10,17 @@ WITH report AS MATERIALIZED (
          AS r (run_id, task_id, outcome, seconds, result, error_type, error, traceback, replaced, log_tail, delay, terminal)
 ), held AS MATERIALIZED (
     SELECT r.*, t.*
-    FROM report AS r CROSS JOIN LATERAL (
+    FROM report AS r LEFT JOIN LATERAL (
         SELECT id, queue, crew, priority, max_attempts, failed_runs, crashed_runs, interrupted_runs,
                created_at, cancel_requested_at
         FROM crewtop.tasks
         WHERE id = r.task_id AND run_id = r.run_id AND status = 'running'
         FOR NO KEY UPDATE
-    ) AS t
+    ) AS t ON true
 ), judged AS MATERIALIZED (
     SELECT h.*,
         CASE
+            WHEN id IS NULL THEN NULL
             WHEN outcome = 'completed' THEN 'completed'
             WHEN outcome = 'cancelled' OR cancel_requested_at IS NOT NULL THEN 'cancelled'
             WHEN outcome = 'returned' OR (outcome = 'interrupted' AND interrupted_runs < $15) THEN 'pending'
@@ -49,18 +51,18 @@ WITH report AS MATERIALIZED (
 ), ended AS (
     UPDATE crewtop.runs AS r
     SET outcome = CASE WHEN j.id IS NULL THEN r.outcome
-                       WHEN j.new_status = 'cancelled' THEN 'cancelled' ELSE p.outcome END,
+                       WHEN j.new_status = 'cancelled' THEN 'cancelled' ELSE j.outcome END,
         late = j.id IS NULL,
         finished_at = coalesce(r.finished_at, now()),
-        seconds = p.seconds,
-        result = p.result::json,
-        error_type = coalesce(p.error_type, r.error_type),
-        error = coalesce(p.error, r.error),
-        traceback = p.traceback,
-        replaced = p.replaced,
-        log_tail = p.log_tail
-    FROM report AS p LEFT JOIN judged AS j ON j.run_id = p.run_id
-    WHERE r.id = p.run_id AND r.id = ANY ($2)
+        seconds = j.seconds,
+        result = j.result::json,
+        error_type = coalesce(j.error_type, r.error_type),
+        error = coalesce(j.error, r.error),
+        traceback = j.traceback,
+        replaced = j.replaced,
+        log_tail = j.log_tail
+    FROM judged AS j
+    WHERE r.id = j.run_id AND r.id = ANY ($2)
       -- A report that was taken before, by a commit whose answer got lost, is not late.
       AND (j.id IS NOT NULL OR r.outcome IN ('lost', 'superseded') AND NOT r.late)
     RETURNING r.id, r.waited_seconds
@@ -75,7 +77,7 @@ WITH report AS MATERIALIZED (
            -- The first start alone is judged against the service level; a retry waits on purpose.
            j.failed_runs + j.crashed_runs + j.interrupted_runs = 0 AS first
     FROM judged AS j JOIN ended AS e ON e.id = j.run_id JOIN crewtop.queues AS q ON q.name = j.queue
-    WHERE j.outcome <> 'returned'
+    WHERE j.id IS NOT NULL AND j.outcome <> 'returned'
 ), rolled AS (
     INSERT INTO crewtop.stats (queue, crew, worker_id, completed, failed, retried, met, missed, wait, run_ok, run_bad)
     SELECT queue, crew, $1,
@@ -94,5 +96,4 @@ WITH report AS MATERIALIZED (
                 FROM unnest(array_agg(seconds) FILTER (WHERE outcome <> 'completed')) AS s GROUP BY 1) AS h)
     FROM counted GROUP BY queue, crew
 )
-SELECT p.run_id, p.task_id, m.id IS NOT NULL AS accepted, m.status
-FROM report AS p LEFT JOIN moved AS m ON m.run_id = p.run_id
+SELECT run_id, task_id, id IS NOT NULL AS accepted, new_status AS status FROM judged
