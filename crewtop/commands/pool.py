@@ -13,6 +13,7 @@ import typer
 
 from crewtop.config import Configuration
 from crewtop.worker.main import own_environment, worker_command
+from crewtop.worker.work import registered
 
 LOG_BYTES = 10 * 1024 * 1024
 KILL_AFTER_GRACE_SECONDS = 15.0
@@ -27,6 +28,7 @@ def pool_worker(
     flags name the same stores for it; its log is pool.log in the data folder. On the way out it is drained: it gets
     its grace, and what it could not finish goes back to the queue. A screen that is killed leaves it running.
     """
+    registered(configuration)  # said here, since a worker would say it into its log
     log = log_file(configuration)
     with log.open("ab") as output:
         process = subprocess.Popen(

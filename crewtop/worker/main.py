@@ -12,12 +12,12 @@ from typing import Any
 import structlog
 
 from crewtop.config import Configuration
-from crewtop.model.errors import CrewtopError
 from crewtop.store import schema
 from crewtop.stores import stores
 from crewtop.text import masked, shown
 from crewtop.worker.identity import fresh_identity
-from crewtop.worker.supervisor import Supervisor, Work
+from crewtop.worker.supervisor import Supervisor
+from crewtop.worker.work import Work, registered
 
 log = structlog.get_logger()
 
@@ -39,14 +39,10 @@ async def work(
     Raises CrewtopError where no crew is registered or executors cannot be started.
     """
     settings = configuration.settings
-    if not settings.crews:
-        where = configuration.file or "crewtop.toml"
-        raise CrewtopError(
-            f'no crews are registered: add [crews] with a line like support = "shop.crews:support" to {where}'
-        )
+    crews = registered(configuration)
     log_to_stderr(as_json=log_json)
     job = Work(
-        crews=settings.crews,
+        crews=crews,
         queues=tuple(queues) if queues else None,
         slots=slots or settings.worker.slots,
         burst=burst,

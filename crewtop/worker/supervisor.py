@@ -8,19 +8,15 @@ import random
 import signal
 import tempfile
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
 
 import crewtop
-from crewtop.config import WorkerSettings
 from crewtop.executor.client import Zygote, ZygoteError
 from crewtop.live.fast_lane import FastLane, Kill
 from crewtop.model.errors import CrewtopError
 from crewtop.model.ledger import Beat
-from crewtop.model.pricing import Rates
 from crewtop.model.task import Claim, Finished, Held, Orders, RunOutcome, TaskStatus
 from crewtop.store import lease
 from crewtop.store.database import Database
@@ -30,28 +26,12 @@ from crewtop.worker.run import Run
 from crewtop.worker.upkeep import every, upkeep
 from crewtop.worker.usage import Usage
 from crewtop.worker.verdict import Backoff
+from crewtop.worker.work import Work
 
 log = structlog.get_logger()
 
 BEATS_A_LEASE = 4
 RETRY_SECONDS = (0.5, 10.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """What a worker is to do. crews: name to target; queues None: every queue; burst: end when nothing is left;
-    folder: where module names are found from; env: added to the crews' environment.
-    """
-
-    crews: Mapping[str, str]
-    queues: tuple[str, ...] | None
-    slots: int
-    burst: bool
-    folder: Path
-    settings: WorkerSettings
-    service_levels: tuple[float, ...]
-    rates: Mapping[str, Rates]
-    env: Mapping[str, str]
 
 
 class Supervisor:

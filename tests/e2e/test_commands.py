@@ -111,6 +111,25 @@ async def test_a_mistake_is_one_line_and_exit_code_two(site: Site, arguments: li
     assert err.count("\n") == 1
 
 
+async def test_a_long_text_goes_whole_and_untouched_into_a_pipe(site: Site) -> None:
+    """Cases C01 and C02: a list shows its beginning, a file gets all of it as it was."""
+    await put(site.database, "a")
+    [claim] = await take(site.database)
+    text = json.dumps("see \x1b[2J " + "x" * 200_000, ensure_ascii=False)
+    await end(site.database, claim, RunOutcome.COMPLETED, result=text, log_tail="last words")
+    assert await site.crewtop("show", "1", "--body", "result") == (0, text + "\n", "")
+    assert await site.crewtop("show", "1", "--body", "log") == (0, "last words\n", "")
+    code, _, err = await site.crewtop("show", "1", "--body", "traceback")
+    assert (code, err) == (2, "crewtop: no run of task 1 has a traceback: `crewtop show 1` tells its story\n")
+
+
+async def test_a_pool_without_crews_says_so_at_once(site: Site) -> None:
+    (site.folder / "crewtop.toml").write_text("")
+    code, _, err = await site.crewtop("worker", "--burst")
+    assert code == 2
+    assert "no crews are registered" in err
+
+
 async def test_db_check_and_init_say_what_there_is(site: Site, dsn: str) -> None:
     code, out, _ = await site.crewtop("db", "check")
     assert code == 0
