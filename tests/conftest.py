@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import tempfile
 import uuid
 from collections.abc import AsyncIterator, Iterator
@@ -23,13 +24,22 @@ from crewtop.store.database import Database  # noqa: E402
 
 TEMPLATE = "crewtop_template"
 
+# One name for all the processes of a test run: the first makes it up, the others inherit it.
+os.environ.setdefault("PYTEST_RUN", uuid.uuid4().hex[:12])
+# Not below pytest's own folder, which is closed to the account that PostgreSQL runs as under root.
+FOLDER = Path(tempfile.gettempdir()) / f"crewtop-test-{os.environ['PYTEST_RUN']}"
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """The process that started the run clears up after all of them."""
+    if not hasattr(config, "workerinput"):
+        shutil.rmtree(FOLDER, ignore_errors=True)
+
 
 @pytest.fixture(scope="session")
-def servers(testrun_uid: str) -> Iterator[embedded.Servers]:
+def servers() -> Iterator[embedded.Servers]:
     """One pair of servers, shared by all the processes of a test run; the last one out stops it."""
-    # Not below pytest's own folder, which is closed to the account that PostgreSQL runs as under root.
-    folder = Path(tempfile.gettempdir()) / f"crewtop-test-{testrun_uid[:12]}"
-    with embedded.running(folder) as pair:
+    with embedded.running(FOLDER) as pair:
         asyncio.run(_template(pair.dsn))
         yield pair
 
