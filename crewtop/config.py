@@ -66,7 +66,7 @@ class WorkerSettings(_Table):
     kill_grace_seconds: Annotated[float, Field(ge=0, le=600)] = 1.0
     backoff_seconds: Seconds = 5.0
     backoff_limit_seconds: Seconds = 600.0
-    max_result_bytes: Annotated[int, Field(ge=1_024, le=256 * 1024 * 1024)] = 32 * 1024 * 1024
+    max_result_bytes: Annotated[int, Field(ge=1_024, le=100 * 1024 * 1024)] = 32 * 1024 * 1024
 
 
 class ScreenSettings(_Table):

@@ -13,7 +13,7 @@ from typing import Any
 
 from crewtop.executor.failures import TerminalError
 
-_MOST_CHARACTERS = 16 * 1024 * 1024
+_MOST_CHARACTERS = 100 * 1024 * 1024  # what a line to the worker carries; worker.max_result_bytes is the real limit
 _AS_TEXT = (decimal.Decimal, uuid.UUID, pathlib.PurePath)
 _MOMENTS = (datetime.datetime, datetime.date, datetime.time)
 
@@ -26,7 +26,7 @@ def to_json(result: object) -> str:
     """A result as JSON text (ASCII). CrewAI's outputs become their pydantic or JSON object, else their raw text.
 
     NaN and Infinity are refused, not turned into null or text: either would hand the caller a wrong value.
-    Raises ResultError, with the place in the result, for what JSON cannot say, and for more than 16 MiB.
+    Raises ResultError, with the place in the result, for what JSON cannot say, and for more than 100 MiB.
     """
     try:
         text = json.dumps(_plain(result, "result"), allow_nan=False)

@@ -11,7 +11,7 @@ from typing import Any
 from crewtop.model.events import Event, from_line
 
 PIECE_BYTES = 64 * 1024
-MOST_LINE_BYTES = 64 * 1024 * 1024
+MOST_LINE_BYTES = 256 * 1024 * 1024  # a result of 100 MiB, escaped
 _MOST_BYTES_AFTER_END = 4 * 1024 * 1024  # more than a pipe or a socket holds
 _LOG = logging.getLogger(__name__)
 

@@ -152,7 +152,7 @@ class Recorder:
                 await ledger.close_calls(self._database, killed)
 
     async def _each(self, write: Callable[[Database, Sequence[T]], Awaitable[None]], entries: list[T]) -> None:
-        """Write entries together; if one spoils the batch, one by one, and the spoiler is dropped with a word."""
+        """Write entries together; if one spoils the batch, one by one, and the spoiler without what could spoil it."""
         if not entries:
             return
         try:
@@ -160,11 +160,14 @@ class Recorder:
         except CrewtopError:
             raise
         except Exception as error:
-            if len(entries) == 1:
-                log.error("an entry cannot be recorded", entry=repr(entries[0])[:500], reason=_line(error))
+            if len(entries) > 1:
+                for entry in entries:
+                    await self._each(write, [entry])
                 return
-            for entry in entries:
-                await self._each(write, [entry])
+            bare = _bare_entry(entries[0])
+            log.error("an entry cannot be recorded as it is", entry=repr(entries[0])[:500], reason=_line(error))
+            if bare != entries[0]:
+                await self._each(write, [bare])
 
     async def _finish(self, reports: list[Finish]) -> list[Finished]:
         """Record ends together; one that spoils the batch is recorded with its content replaced by the reason."""
@@ -203,6 +206,21 @@ def _bare(report: Finish, why: str) -> Finish:
     """The same end without anything that the database could refuse."""
     note = f"the result or error could not be stored: {why}".encode("ascii", "backslashreplace").decode()
     return replace(report, result=None, error_type=None, error=note[:500], traceback=None, log_tail=None)
+
+
+def _bare_entry(entry: T) -> T:
+    """The same news without texts and without a price that the database could refuse; a call stays a call."""
+    match entry:
+        case CallEntry():
+            unknown = "unknown: the call could not be recorded as it was"
+            return replace(
+                entry, agent=None, usage=None, finish_reason=None, error=None, cost=None, price_source=unknown
+            )
+        case StepEntry():
+            return replace(entry, agent=None, description=None, output=None, error=None)
+        case Progress():
+            return replace(entry, agent=None, activity=None)
+    return entry
 
 
 def _line(error: BaseException) -> str:

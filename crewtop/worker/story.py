@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Any
 
 from crewtop.llm.prices import Price, price
 from crewtop.model.events import (
@@ -25,6 +26,7 @@ from crewtop.text import storable, storable_json
 NAME_CHARACTERS = 200
 DESCRIPTION_CHARACTERS = 16_384
 CALL_ERROR_CHARACTERS = 2_000
+USAGE_CHARACTERS = 2_000
 NOT_BILLED = Price(Decimal(0), "not billed: the provider refused the call")
 
 Entry = CallEntry | StepEntry | Progress
@@ -105,7 +107,7 @@ class Story:
     def _call(
         self, started: CallStarted, outcome: str, seconds: float | None, priced: Price, ended: CallEnded | None
     ) -> CallEntry:
-        usage = json.dumps(ended.usage, default=str) if ended is not None and ended.usage else None
+        usage = _usage_text(ended.usage) if ended is not None and ended.usage else None
         return CallEntry(
             run_id=self.claim.run_id,
             task_id=self.claim.task_id,
@@ -120,7 +122,7 @@ class Story:
             tokens=tokens(ended.usage) if ended is not None else None,
             cost=priced.cost,
             price_source=priced.source,
-            usage=storable_json(usage)[0] if usage else None,
+            usage=usage,
             finish_reason=_name(ended.finish_reason) if ended is not None else None,
             error=_text(ended.error, CALL_ERROR_CHARACTERS) if ended is not None else None,
         )
@@ -144,6 +146,15 @@ class Story:
 
     def _progress(self, at: float, position: int | None, agent: str | None, activity: str | None) -> Progress:
         return Progress(self.claim.run_id, position, self.step_count, _name(agent), _name(activity), at)
+
+
+def _usage_text(usage: dict[str, Any]) -> str:
+    """A provider's usage as JSON text that PostgreSQL takes; what is no JSON, such as NaN, is kept in quotes."""
+    try:
+        text = json.dumps(usage, allow_nan=False)
+    except (TypeError, ValueError):
+        text = json.dumps({"unreadable": repr(usage)[:USAGE_CHARACTERS]})
+    return storable_json(text)[0]
 
 
 def _text(text: str | None, limit: int | None = None) -> str | None:

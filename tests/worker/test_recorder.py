@@ -1,0 +1,103 @@
+"""The recorder keeps what the database cannot take, and one bad row spoils no other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from crewtop.model.ledger import Progress
+from crewtop.model.pricing import Tokens
+from crewtop.model.task import SERVICE_LEVELS_SECONDS, Finish, Finished, RunOutcome, TaskStatus
+from crewtop.store.database import Database
+from crewtop.worker.recorder import Recorder
+from tests.store.helpers import call, one, put, run, take, task
+
+
+class Told:
+    """Remembers what became of ended runs."""
+
+    def __init__(self) -> None:
+        self.ended: list[Finished] = []
+
+    async def __call__(self, ended: list[Finished]) -> None:
+        self.ended += ended
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told()
+
+
+@pytest.fixture
+def recorder(database: Database, told: Told) -> Recorder:
+    return Recorder(database, "w1", SERVICE_LEVELS_SECONDS, told)
+
+
+async def test_a_call_that_starts_and_ends_between_two_writes_is_one_entry(
+    database: Database, recorder: Recorder
+) -> None:
+    await put(database, "a")
+    [claim] = await take(database)
+    await recorder.add([call(claim, outcome="started")])
+    await recorder.add([call(claim, tokens=Tokens(1, 0, 0, 1, 0), cost=Decimal("0.5"))])
+    assert await recorder.flush()
+    assert (await task(database, claim.task_id))["cost"] == Decimal("0.5")
+
+
+async def test_news_of_progress_keeps_what_later_news_does_not_know(database: Database, recorder: Recorder) -> None:
+    await put(database, "a")
+    [claim] = await take(database)
+    await recorder.add([Progress(claim.run_id, 2, 3, "analyst", "thinking", 0.0)])
+    await recorder.add([Progress(claim.run_id, None, 3, None, "tool search", 0.0)])
+    assert await recorder.flush()
+    row = await run(database, claim.run_id)
+    assert (row["step_position"], row["agent"], row["activity"]) == (2, "analyst", "tool search")
+
+
+async def test_fifty_ends_of_which_one_cannot_be_stored(database: Database, recorder: Recorder, told: Told) -> None:
+    """Case C05: the other rows commit, and the spoiler's end is recorded too."""
+    await put(database, *["a"] * 50)
+    claims = await take(database, limit=50)
+    for claim in claims:
+        bad = claim is claims[17]
+        recorder.finish(
+            Finish(claim.run_id, claim.task_id, RunOutcome.COMPLETED, 1.0, result="{not json" if bad else "1"), False
+        )
+    assert await recorder.flush()
+    assert len(told.ended) == 50
+    assert await one(database, "SELECT count(*) FROM crewtop.tasks WHERE status = 'completed'") == 50
+    assert "could not be stored" in (await run(database, claims[17].run_id))["error"]
+    assert recorder.unstored() == {}
+
+
+async def test_a_call_with_an_impossible_price_stays_on_the_bill_as_unknown(
+    database: Database, recorder: Recorder
+) -> None:
+    await put(database, *"aa")
+    claims = await take(database, limit=2)
+    await recorder.add([replace(call(claims[0]), cost=Decimal("NaN")), call(claims[1], cost=Decimal("0.25"))])
+    assert await recorder.flush()
+    assert await one(database, "SELECT array_agg(unpriced_calls ORDER BY id) FROM crewtop.tasks") == [1, 0]
+    assert await one(database, "SELECT sum(cost) FROM crewtop.tasks") == Decimal("0.25")
+
+
+async def test_what_cannot_be_written_now_is_kept_with_its_lease_and_written_later(
+    dsn: str, database: Database, told: Told
+) -> None:
+    """Case C14: a finished result is never bought again because the database was away."""
+    away = Database(dsn.replace("/test_", "/none_"), application_name="away", connections=1)
+    recorder = Recorder(away, "w1", SERVICE_LEVELS_SECONDS, told)
+    await put(database, "a")
+    [claim] = await take(database)
+    recorder.finish(Finish(claim.run_id, claim.task_id, RunOutcome.COMPLETED, 1.0, result='"dear"'), False)
+    assert not await recorder.flush()
+    assert not await recorder.flush()
+    assert recorder.unstored() == {claim.run_id: claim.task_id}
+    away.dsn = dsn
+    await away.close()
+    assert await recorder.flush()
+    assert told.ended == [Finished(claim.run_id, claim.task_id, True, TaskStatus.COMPLETED)]
+    assert (await run(database, claim.run_id))["result"] == '"dear"'
+    await away.close()
