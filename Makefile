@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo test check format bench lock screenshots
+.PHONY: install demo test check format chaos bench lock screenshots
 
 install: .venv/installed
 
@@ -27,6 +27,11 @@ check: install
 format: install
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# DURATION=45s for a short one
+DURATION ?= 30m
+chaos: install
+	$(BIN)/python -m tests.chaos $(DURATION)
 
 bench: install
 	$(BIN)/python -m benchmarks

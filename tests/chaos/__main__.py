@@ -1,4 +1,4 @@
-"""`python -m tests.chaos SECONDS [SEED]`: kill, stop, cut and flush everything at random, then count what is left.
+"""`python -m tests.chaos 45s [SEED]`: kill, stop, cut and flush everything at random, then count what is left.
 
 The last line says lost, doubled and stuck. Exit code 0 only if all are 0 and every history is whole.
 """
@@ -204,7 +204,7 @@ async def settle(site: Site, database: Database) -> bool:
     unmarked = max(0, total - failed - len(marks))
     print(", ".join(f"{name.replace('_', ' ')} {times}" for name, times in sorted(site.done.items())))
     print(
-        f"{total} tasks, {failed} failed, {gaps} histories with gaps, {counters} wrong counters, {unmarked} without work"
+        f"{total} tasks, {failed} failed, {unmarked} without work, {gaps} broken histories, {counters} wrong counters"
     )
     print(f"lost {lost}, doubled {doubled}, stuck {stuck}")
     return not any((lost, doubled, stuck, gaps, counters, unmarked))
@@ -212,7 +212,8 @@ async def settle(site: Site, database: Database) -> bool:
 
 def main() -> int:
     """Run and clean up."""
-    seconds = float(sys.argv[1].rstrip("s")) if len(sys.argv) > 1 else 45.0
+    asked = sys.argv[1] if len(sys.argv) > 1 else "45s"
+    seconds = float(asked.rstrip("sm")) * (60 if asked.endswith("m") else 1)
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else int(time.time())
     print(f"seed {seed}")
     folder = Path(tempfile.mkdtemp(prefix="crewtop-chaos-"))
