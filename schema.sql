@@ -44,7 +44,7 @@ CREATE TABLE crewtop.tasks (
     worker_id           text,
     lease_expires_at    timestamptz,
     cancel_requested_at timestamptz,
-    budget_seconds      double precision CHECK (budget_seconds > 0 AND budget_seconds < 'Infinity'),
+    budget_seconds      double precision CHECK (budget_seconds > 0 AND budget_seconds <= 31536000),
     max_attempts        smallint NOT NULL DEFAULT 3 CHECK (max_attempts > 0),
     failed_runs         smallint NOT NULL DEFAULT 0,
     crashed_runs        smallint NOT NULL DEFAULT 0,

@@ -28,10 +28,6 @@ def main() -> None:
         code = NOT_POSSIBLE
     except KeyboardInterrupt:
         code = 128 + signal.SIGINT
-    except BrokenPipeError:
-        # The reader, such as head, has gone: nothing is wrong.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = DONE
     raise SystemExit(code)
 
 

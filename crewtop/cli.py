@@ -49,7 +49,9 @@ class Part(StrEnum):
 
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-Ids = Annotated[list[int], typer.Argument(help="Task ids.", metavar="ID...")]
+LARGEST_ID = 2**63 - 1
+
+Ids = Annotated[list[int], typer.Argument(help="Task ids.", metavar="ID...", min=1, max=LARGEST_ID)]
 Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the audit.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
@@ -158,17 +160,14 @@ def tasks(
     """List tasks."""
     from crewtop.commands.read import print_tasks
 
-    text = [
-        *(words or []),
-        *(f"{key}:{value}" for key, value in (("status", status), ("crew", crew), ("queue", queue)) if value),
-    ]
-    raise typer.Exit(run(print_tasks(configuration(context), " ".join(text), sort, limit, as_json=as_json)))
+    text = " ".join([*(words or []), *([f"status:{status}"] if status else [])])
+    raise typer.Exit(run(print_tasks(configuration(context), text, crew, queue, sort, limit, as_json=as_json)))
 
 
 @app.command()
 def show(
     context: typer.Context,
-    task_id: Annotated[int, typer.Argument(metavar="ID")],
+    task_id: Annotated[int, typer.Argument(metavar="ID", min=1, max=LARGEST_ID)],
     body: Annotated[Part | None, typer.Option("--body", help="Only this text, whole, as it is into a file.")] = None,
     run_id: Annotated[int | None, typer.Option("--run", help="With --body: of this run, else the newest.")] = None,
     as_json: JsonFlag = False,

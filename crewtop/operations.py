@@ -31,12 +31,16 @@ async def act(
 
 async def look(database: Database, task_ids: Sequence[int]) -> list[Target]:
     """Tasks as they stand, for an action on ids from the command line; an id that does not exist gets version 0."""
-    found = {target.task_id: target for target, _ in await console.targets(database, task_ids)}
+    found = {standing.target.task_id: standing.target for standing in await console.targets(database, task_ids)}
     return [found.get(task_id, Target(task_id, 0)) for task_id in dict.fromkeys(task_ids)]
 
 
 def operator() -> str:
     """Who acts, for the audit: OS user, host, and where the SSH session comes from."""
     origin = os.environ.get("SSH_CONNECTION", "").split(" ")[0]
-    who = f"{getpass.getuser()}@{socket.gethostname()}"
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a container's user without a name
+        user = f"uid:{os.getuid()}"
+    who = f"{user}@{socket.gethostname()}"
     return f"{who} from {origin}" if origin else who

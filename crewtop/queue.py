@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
 import json
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping
@@ -13,15 +12,18 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
+from crewtop import operations
 from crewtop.config import Configuration, load
 from crewtop.model.errors import CrewtopError, Refused
-from crewtop.model.operations import Action, Target
+from crewtop.model.operations import Action
 from crewtop.model.task import NewTask, Priority, TaskStatus
 from crewtop.store import console, producer
 from crewtop.stores import Stores, stores
 from crewtop.text import storable, storable_json
 
 T = TypeVar("T")
+
+MAX_BUDGET = timedelta(days=365)
 
 RESULT_POLL_SECONDS = (0.02, 1.0)
 """How often result() asks: at first, and at most once it has waited a while."""
@@ -93,7 +95,8 @@ class Queue:
         """Wait for a task's result: the crew's structured output if it has one, else its text.
 
         timeout: seconds, None for as long as it takes. Raises TaskFailed or TaskCancelled if it ended so,
-        TimeoutError if it has not ended by then, Refused where there is no such task.
+        TimeoutError if it has not ended by then, Refused where there is no such task, Unavailable if the database
+        cannot answer.
         """
         async with asyncio.timeout(timeout):
             wait, longest = RESULT_POLL_SECONDS
@@ -101,10 +104,10 @@ class Queue:
                 found = await producer.ending(self._database, task_id)
                 if found is None:
                     raise Refused(f"there is no task {task_id}")
-                if found.status is TaskStatus.COMPLETED:
-                    return json.loads(found.result) if found.result is not None else None
-                if found.status is TaskStatus.FAILED:
-                    raise TaskFailed(f"task {task_id} failed: {found.error or 'no reason was given'}")
+                if found.status is TaskStatus.COMPLETED and found.result is not None:
+                    return json.loads(found.result)
+                if found.status in (TaskStatus.COMPLETED, TaskStatus.FAILED):
+                    raise TaskFailed(f"task {task_id} {found.status}: {found.error or 'no reason was given'}")
                 if found.status is TaskStatus.CANCELLED:
                     raise TaskCancelled(f"task {task_id} was cancelled")
                 await asyncio.sleep(wait)
@@ -115,16 +118,17 @@ class Queue:
 
         Raises Refused where there is no such task.
         """
-        found = await console.targets(self._database, [task_id])
-        if not found:
-            raise Refused(f"there is no task {task_id}")
-        target: Target = found[0][0]
-        actor = f"producer {getpass.getuser()}"
-        result, _ = await console.operate(self._database, Action.CANCEL, [target], actor, reason)
-        item = result.items[0]
-        if item.run_id is not None and item.worker_id is not None:
-            await self._live.kill(item.worker_id, item.run_id)
-        return item.done
+        while True:
+            found = await console.targets(self._database, [task_id])
+            if not found:
+                raise Refused(f"there is no task {task_id}")
+            seen = found[0]
+            if seen.status.ended or seen.cancelling:
+                return seen.cancelling
+            result = await operations.act(self._database, self._live, Action.CANCEL, [seen.target], reason)
+            if result.done:
+                return True
+            # A worker moved it on in between: look again.
 
 
 @asynccontextmanager
@@ -219,8 +223,8 @@ def checked_task(task: Task, max_input_bytes: int) -> NewTask:
         )
     if isinstance(task.max_attempts, bool) or task.max_attempts not in range(1, 101):
         raise Refused(f"max_attempts {task.max_attempts!r} is out of range: use 1 to 100")
-    if task.budget is not None and task.budget <= timedelta(0):
-        raise Refused(f"budget {task.budget} is not above zero: leave it out for the worker's own limit")
+    if task.budget is not None and not timedelta(0) < task.budget <= MAX_BUDGET:
+        raise Refused(f"budget {task.budget} is out of range: use up to 365 days, or leave it out for the worker's own")
     inputs, replaced = inputs_text(task.crew, task.inputs, max_input_bytes)
     return NewTask(
         crew=task.crew,

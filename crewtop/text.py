@@ -82,6 +82,9 @@ def storable(text: str) -> tuple[str, int]:
     return _UNSTORABLE.subn(_REPLACEMENT, text)
 
 
+_JSON_SUSPECT = re.compile(r"\\u0000|\\u[dD][89a-fA-F]|[\x00\ud800-\udfff]")
+
+
 def storable_json(text: str) -> tuple[str, int]:
     """JSON text as PostgreSQL's json type can hold it and its ->> operator can read it, and how many were replaced.
 
@@ -90,6 +93,8 @@ def storable_json(text: str) -> tuple[str, int]:
     """
     if "\\u" not in text:
         return storable(text)
+    if not _JSON_SUSPECT.search(text):  # fast, where the other way takes a second for some megabytes of escapes
+        return text, 0
     replaced = 0
 
     def clean(match: re.Match[str]) -> str:

@@ -10,11 +10,11 @@ import pytest
 
 import crewtop
 from crewtop.live.fast_lane import FastLane
-from crewtop.model.task import TaskStatus
+from crewtop.model.task import RunOutcome, TaskStatus
 from crewtop.queue import Queue, checked_task
 from crewtop.store.database import Database
 from crewtop.stores import Addresses, Stores
-from tests.store.helpers import one
+from tests.store.helpers import end, one, take
 
 
 @pytest.fixture
@@ -30,7 +30,8 @@ def queue(database: Database, live: FastLane) -> Queue:
         ({"priority": True}, "priority True is out of range"),
         ({"run_at": datetime(2026, 1, 1)}, "run_at 2026-01-01T00:00:00 has no time zone"),
         ({"max_attempts": 0}, "max_attempts 0 is out of range: use 1 to 100"),
-        ({"budget": timedelta(0)}, "budget 0:00:00 is not above zero"),
+        ({"budget": timedelta(0)}, "budget 0:00:00 is out of range: use up to 365 days"),
+        ({"budget": timedelta.max}, "is out of range: use up to 365 days"),
         ({"inputs": {"x": float("nan")}}, "are not JSON"),
         ({"inputs": {"x": object()}}, "are not JSON"),
         ({"inputs": {1: "x"}}, "a key that is not text"),
@@ -77,6 +78,22 @@ async def test_waiting_ends_with_the_timeout_and_unknown_tasks_are_refused(queue
     for asked in (queue.status(99), queue.result(99), queue.cancel(99)):
         with pytest.raises(crewtop.Refused, match="there is no task 99"):
             await asked
+
+
+async def test_cancelling_a_running_task_twice_is_said_to_work_twice(queue: Queue, database: Database) -> None:
+    task_id = await queue.enqueue("a")
+    await take(database)
+    assert await queue.cancel(task_id)
+    assert await queue.cancel(task_id)
+    assert await one(database, "SELECT status FROM crewtop.tasks") == "running"
+
+
+async def test_a_result_that_could_not_be_stored_is_not_none(queue: Queue, database: Database) -> None:
+    task_id = await queue.enqueue("a")
+    [claim] = await take(database)
+    await end(database, claim, RunOutcome.COMPLETED, error="the result or error could not be stored: too odd")
+    with pytest.raises(crewtop.TaskFailed, match="completed: the result or error could not be stored"):
+        await queue.result(task_id, timeout=5)
 
 
 async def test_a_cancelled_task_is_told_to_who_waits(queue: Queue) -> None:

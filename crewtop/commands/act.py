@@ -69,10 +69,17 @@ async def enqueue_task(
             queue=queue_name,
             priority=priority,
             max_attempts=max_attempts,
-            budget=timedelta(seconds=budget_seconds) if budget_seconds is not None else None,
+            budget=_budget(budget_seconds),
         )
     typer.echo(task_id)
     return 0
+
+
+def _budget(seconds: float | None) -> timedelta | None:
+    try:
+        return timedelta(seconds=seconds) if seconds is not None else None
+    except (OverflowError, ValueError):
+        raise Refused(f"--budget {seconds:g} is out of range: use up to 31536000 seconds") from None
 
 
 def _inputs(pairs: list[str], inputs_json: str | None) -> dict[str, Any]:

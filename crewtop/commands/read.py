@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-
-import typer
+from dataclasses import replace
 
 from crewtop.config import Configuration
 from crewtop.model.errors import Refused
@@ -34,11 +34,28 @@ async def print_snapshot(configuration: Configuration, *, as_json: bool) -> int:
     return 0
 
 
-async def print_tasks(configuration: Configuration, words: str, sort: str, limit: int, *, as_json: bool) -> int:
-    """Print tasks that match a filter. Raises Refused for an unknown sort, FilterError for a wrong filter."""
+async def print_tasks(
+    configuration: Configuration,
+    words: str,
+    crew: str | None,
+    queue: str | None,
+    sort: str,
+    limit: int,
+    *,
+    as_json: bool,
+) -> int:
+    """Print tasks that match a filter, and a crew's and a queue's whole names.
+
+    Raises Refused for an unknown sort, FilterError for a wrong filter.
+    """
     if sort not in SORTS:
         raise Refused(f"sort {sort!r} is unknown: use {', '.join(SORTS)}")
-    task_filter = parse(words)
+    typed = parse(words)
+    task_filter = replace(
+        typed,
+        crews=typed.crews + ((crew,) if crew else ()),
+        queues=typed.queues + ((queue,) if queue else ()),
+    )
     async with monitor(configuration) as reader:
         page = await reader.tasks(task_filter, sort, limit)
     _print(to_json(page) if as_json else tasks_text(page, width=width(), ascii=ascii_only()))
@@ -70,7 +87,7 @@ async def print_body(configuration: Configuration, task_id: int, body: Body, run
                 raise Refused(f"no run of task {task_id} has a {body}: `crewtop show {task_id}` tells its story")
             run_id = having[0]
         text = (await reader.body(task_id, run_id, body, WHOLE)).text
-    typer.echo(shown(masked_body(text), lines=True) if sys.stdout.isatty() else text)
+    _print(shown(masked_body(text), lines=True) if sys.stdout.isatty() else text)
     return 0
 
 
@@ -95,4 +112,9 @@ def ascii_only() -> bool:
 
 def _print(what: object) -> None:
     # JSON stays ASCII, so that no control character of a task reaches a terminal through it.
-    typer.echo(what if isinstance(what, str) else json.dumps(what, indent=2))
+    text = what if isinstance(what, str) else json.dumps(what, indent=2)
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        # The reader, such as head, has enough: nothing is wrong, and Python need not complain at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -127,5 +127,7 @@ async def _trickle(shop: Configuration, plan: Demo) -> None:
 async def _once(shop: Configuration, plan: Demo) -> int:
     trickle = asyncio.create_task(_trickle(shop, plan))
     await asyncio.wait([trickle], timeout=plan.seconds)
+    if trickle.done():
+        trickle.result()
     trickle.cancel()
     return await print_snapshot(shop, as_json=False)

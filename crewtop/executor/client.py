@@ -134,7 +134,8 @@ class Zygote:
         with suppress(OSError):
             self._control.shutdown(socket.SHUT_WR)  # it takes this as the worker's end
         try:
-            await asyncio.wait_for(self._process.wait(), _CLOSE_SECONDS)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._process.wait(), _CLOSE_SECONDS)
         finally:
             await self._destroy()
 

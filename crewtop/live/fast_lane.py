@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
@@ -12,9 +13,10 @@ from typing import Any, Self, TypeVar
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
+from redis.exceptions import RedisError, ResponseError
 
 from crewtop.live import keys
+from crewtop.model.errors import CrewtopError
 from crewtop.model.snapshot import Health
 
 TIMEOUT_SECONDS = 1.0
@@ -52,14 +54,7 @@ class FastLane:
         self._retry_at = 0.0
         self._failures = 0
         if url:
-            self._redis = Redis.from_url(
-                url,
-                socket_timeout=TIMEOUT_SECONDS,
-                socket_connect_timeout=TIMEOUT_SECONDS,
-                retry=Retry(NoBackoff(), 0),
-                decode_responses=True,
-                encoding_errors="replace",
-            )
+            self._redis = _client(url)
 
     async def __aenter__(self) -> Self:
         return self
@@ -147,7 +142,9 @@ class FastLane:
             start = time.monotonic()
             await redis.ping()
             latency = time.monotonic() - start
-            info: dict[str, Any] = await redis.info()
+            info: dict[str, Any] = {}
+            with contextlib.suppress(ResponseError):  # a user who may not ask; the rest works all the same
+                info = await redis.info()
             name = "valkey" if "valkey_version" in info else "redis"
             version = info.get("valkey_version") or info.get("redis_version", "?")
             policy = info.get("maxmemory_policy", "noeviction")
@@ -180,6 +177,23 @@ class FastLane:
         rest: float = min(longest, shortest * 2 ** min(self._failures, 10)) * random.uniform(0.5, 1.0)
         self._retry_at = time.monotonic() + rest
         return rest
+
+
+def _client(url: str) -> Redis:
+    """A client. Raises CrewtopError, without the URL, which may hold a password, where it is none."""
+    try:
+        return Redis.from_url(
+            url,
+            socket_timeout=TIMEOUT_SECONDS,
+            socket_connect_timeout=TIMEOUT_SECONDS,
+            retry=Retry(NoBackoff(), 0),
+            decode_responses=True,
+            encoding_errors="replace",
+        )
+    except ValueError:
+        raise CrewtopError(
+            "redis: the URL is none: use redis://, rediss:// or unix://, such as redis://db1:6379/0"
+        ) from None
 
 
 def _read(message: dict[str, Any]) -> Woken | Kill:

@@ -16,8 +16,8 @@ class FilterError(CrewtopError):
 class TaskFilter:
     """Conditions that all must hold; an empty tuple or None does not restrict.
 
-    crews and queues are exact names; text is looked for, regardless of case, in the short error and the crew's name;
-    stuck keeps running tasks that are judged stuck.
+    crews and queues are exact names; text is looked for, regardless of case, in the short error, the crew's name and
+    the id.
     """
 
     statuses: tuple[TaskStatus, ...] = ()
@@ -65,7 +65,7 @@ def parse(text: str) -> TaskFilter:
 
 
 def words(task_filter: TaskFilter) -> str:
-    """A filter as one would type it: parse(words(f)) == f."""
+    """A filter as one would type it: parse(words(f)) == f, unless a name holds a space or a comma."""
     parts = []
     if task_filter.statuses:
         parts.append("status:" + ",".join(task_filter.statuses))

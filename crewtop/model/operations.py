@@ -54,6 +54,15 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a task stands; cancelling: it runs, and is to be cancelled."""
+
+    target: Target
+    status: TaskStatus
+    cancelling: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ItemOutcome:
     """What became of one task of an operation. why says it in words, such as 'not retried: completed 0.3 s ago'.
 

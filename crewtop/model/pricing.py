@@ -10,6 +10,7 @@ from typing import Any
 from crewtop.model.errors import Refused
 
 MILLION = Decimal(1_000_000)
+MOST_TOKENS = 10**15
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +108,10 @@ def _fitted(prompt: int, read: int, write: int, output: int, reasoning: int) -> 
 
 
 def _first(usage: Mapping[str, Any], *names: str) -> int | None:
-    """The first of these counts that is a whole number of at least 0."""
+    """The first of these counts that is a whole number that anybody could have used."""
     for name in names:
         count = usage.get(name)
-        if isinstance(count, int) and not isinstance(count, bool) and count >= 0:
+        if isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= MOST_TOKENS:
             return count
     return None
 

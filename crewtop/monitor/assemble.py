@@ -26,17 +26,17 @@ def assemble(
     at = datetime.fromisoformat(raw["at"])
     now = at.timestamp()
     workers = tuple(_worker(row) for row in raw["workers"] or ())
-    midnight = at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
     everything = window.of_queue(None, now - window.seconds)
     depth = _depth(raw)
+    queues = tuple(_queue(row, raw, depth, window, workers, now) for row in raw["queues"] or ())
     return Snapshot(
         at=at,
         database=name,
         postgres=postgres,
         redis=redis,
         window_seconds=window.seconds,
-        queues=tuple(_queue(row, raw, depth, window, workers, now) for row in raw["queues"] or ()),
-        series=_series(raw, depth, window, now),
+        queues=queues,
+        series=_series(raw, sum(queue.ready + queue.retry for queue in queues), window, now),
         bucket_seconds=BUCKET_SECONDS,
         workers=workers,
         running=tuple(_running(row, no_progress_seconds) for row in raw["running"] or ()),
@@ -44,7 +44,7 @@ def assemble(
         wait=percentiles(h for bucket in everything for h in bucket.wait),
         run=percentiles(h for bucket in everything for h in bucket.run),
         spend_per_hour=window.spent(None, now - 3_600),
-        spend_today=window.spent(None, midnight),
+        spend_today=window.spent_today(),
         simulated=(raw["settings"] or {}).get("simulated") == "true",
     )
 
@@ -70,14 +70,14 @@ def _queue(
     completed, failed = sum(b.completed for b in buckets), sum(b.failed for b in buckets)
     met, missed = sum(b.met for b in buckets), sum(b.missed for b in buckets)
     spent = window.spent(name, now - window.seconds)
-    later = int(row["later"] or 0)
+    ready, later = _due(count["pending"], int(row["ready"] or 0), int(row["later"] or 0))
     return QueueRow(
         name=name,
         paused=row["paused_at"] is not None,
         paused_by=row["paused_by"],
         paused_reason=row["paused_reason"],
         waiting=count["waiting"],
-        ready=max(0, count["pending"] - later),
+        ready=ready,
         later=later,
         running=count["running"],
         stuck=(raw["stuck"] or {}).get(name, 0),
@@ -93,8 +93,15 @@ def _queue(
         run=percentiles(h for bucket in buckets for h in bucket.run),
         error_rate=failed / (completed + failed) if completed + failed else None,
         cost_per_1000=spent.per(completed / 1_000) if completed and spent.calls else None,
-        no_worker=_without_worker(name, raw, workers),
+        no_worker=_without_worker(name, raw, workers) if ready + count["retry"] else (),
     )
+
+
+def _due(pending: int, ready: int, later: int) -> tuple[int, int]:
+    """Pending tasks that are due and those that are not: both counts stop at a limit, their sum is exact."""
+    if later <= ready:
+        return max(0, pending - later), later
+    return ready, max(0, pending - ready)
 
 
 def _without_worker(queue: str, raw: Mapping[str, Any], workers: tuple[WorkerRow, ...]) -> tuple[str, ...]:
@@ -102,7 +109,7 @@ def _without_worker(queue: str, raw: Mapping[str, Any], workers: tuple[WorkerRow
     served = {
         crew
         for worker in workers
-        if worker.state == "running" and (worker.queues is None or queue in worker.queues)
+        if worker.state == "running" and worker.slots and (worker.queues is None or queue in worker.queues)
         for crew in worker.crews
     }
     wanted = {
@@ -113,10 +120,12 @@ def _without_worker(queue: str, raw: Mapping[str, Any], workers: tuple[WorkerRow
     return tuple(sorted(wanted - served))
 
 
-def _series(raw: Mapping[str, Any], depth: Depth, window: Window, now: float) -> tuple[Point, ...]:
-    """A point a bucket, oldest first. The backlog of the past is today's less what has changed since."""
+def _series(raw: Mapping[str, Any], backlog: int, window: Window, now: float) -> tuple[Point, ...]:
+    """A point a bucket, oldest first. The backlog of the past is today's less what has changed since.
+
+    Tasks scheduled for later count as arrived when they were put in, so while such come in the past is an estimate.
+    """
     changes = {row["bin"]: row for row in raw["arrivals"] or ()}
-    backlog = sum(count["pending"] + count["retry"] for count in depth.values())
     last = int(now) // BUCKET_SECONDS * BUCKET_SECONDS
     points = []
     for start in range(last, last - window.seconds, -BUCKET_SECONDS):
@@ -125,7 +134,7 @@ def _series(raw: Mapping[str, Any], depth: Depth, window: Window, now: float) ->
         points.append(
             Point(
                 at=datetime.fromtimestamp(start, UTC),
-                backlog=backlog,
+                backlog=max(0, backlog),
                 arrived=int(change["arrived"]),
                 done=sum(b.completed for b in buckets),
                 failed=sum(b.failed for b in buckets),

@@ -6,10 +6,12 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
+from decimal import Decimal
 
 from crewtop import operations
 from crewtop.model.errors import Unavailable
 from crewtop.model.filters import TaskFilter
+from crewtop.model.money import Money
 from crewtop.model.operations import Action, OperationResult, Target
 from crewtop.model.snapshot import Body, Excerpt, Health, LogLines, Snapshot, TaskDetail, TaskPage
 from crewtop.monitor.assemble import assemble
@@ -43,22 +45,24 @@ class Monitor:
                 await asyncio.wait([redis])
 
     async def _read(self, redis: asyncio.Task[Health]) -> Snapshot:
-        # Only how far back to fetch is reckoned by this machine's clock; every figure is by the database's.
-        now = time.time()
-        today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
-        since = self._window.since(now)
-        spend_since = self._window.spend_since(int(min(today, now - 3_600)))
+        since = self._window.since
         start = time.monotonic()
         raw = await console.read_snapshot(
             self._database,
-            datetime.fromtimestamp(since, UTC),
-            datetime.fromtimestamp(spend_since, UTC),
+            datetime.fromtimestamp(since, UTC) if since is not None else None,
             WINDOW_SECONDS,
             self._no_progress_seconds,
             RUNNING_LIMIT,
+            with_today=since is None,
         )
         latency = time.monotonic() - start
-        self._window.update(datetime.fromisoformat(raw["at"]).timestamp(), raw["stats"] or (), raw["spend"] or ())
+        before = raw["spent_before"]
+        self._window.update(
+            datetime.fromisoformat(raw["at"]).timestamp(),
+            raw["stats"] or (),
+            raw["spend"] or (),
+            Money(Decimal(before["cost"]), before["unpriced"], before["calls"]),
+        )
         postgres = Health(True, latency, f"PostgreSQL {raw['version'].split()[0]}")
         return assemble(raw, self._name, self._window, postgres, await redis, self._no_progress_seconds)
 

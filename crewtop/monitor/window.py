@@ -13,6 +13,8 @@ from crewtop.model.money import Money, total
 from crewtop.model.snapshot import Percentiles
 
 BUCKET_SECONDS = 10
+HOUR_SECONDS = 3_600
+DAY_SECONDS = 86_400
 SETTLE_SECONDS = 20
 """A bucket may still grow for so long after it began: statements commit late, and folding moves rows."""
 
@@ -46,26 +48,30 @@ class Bucket:
 
 
 class Window:
-    """Buckets by start (Unix seconds) and queue, and spend likewise. seconds: how far back the buckets go."""
+    """Buckets by start (Unix seconds of the database's clock) and queue, and an hour of spend likewise.
+
+    seconds: how far back the buckets go. since: from which second on the rollups have to be fetched again, None: all.
+    """
 
     def __init__(self, seconds: int) -> None:
         self.seconds = seconds
         self.buckets: dict[int, dict[str, Bucket]] = {}
         self.spend: dict[int, dict[str, Money]] = {}
-        self._since = 0
+        self.since: int | None = None
+        self._midnight = 0
+        self._before = Money()
 
-    def since(self, now: float) -> int:
-        """From which Unix second on the rollups have to be fetched again."""
-        return max(self._since, int(now) - self.seconds)
+    def update(
+        self, now: float, stats: Iterable[Mapping[str, Any]], spend: Iterable[Mapping[str, Any]], spent_before: Money
+    ) -> None:
+        """Take what was fetched: it replaces every bucket from since on.
 
-    def spend_since(self, midnight: int) -> int:
-        """Likewise for spend, which is kept from midnight or an hour ago on."""
-        return max(self._since, midnight) if self.spend or self._since else midnight
-
-    def update(self, now: float, stats: Iterable[Mapping[str, Any]], spend: Iterable[Mapping[str, Any]]) -> None:
-        """Take what was fetched: it replaces every bucket from since() on."""
-        self.buckets = {start: row for start, row in self.buckets.items() if self.since(now) > start}
-        self.spend = {start: row for start, row in self.spend.items() if self._since > start}
+        spent_before: what was spent today before the first fetch, asked for while since is None.
+        """
+        first = self.since is None
+        since = 0 if self.since is None else self.since
+        self.buckets = {start: row for start, row in self.buckets.items() if start < since}
+        self.spend = {start: row for start, row in self.spend.items() if start < since}
         fresh: dict[int, dict[str, Bucket]] = defaultdict(lambda: defaultdict(Bucket))
         for row in stats:
             fresh[row["bin"]][row["queue"]].add(row)
@@ -77,9 +83,27 @@ class Window:
             self.spend.setdefault(row["bin"], {})[row["queue"]] = Money(
                 Decimal(row["cost"]), row["unpriced"], row["calls"]
             )
+        self._forget(now, spent_before if first else None)
+        self.since = (int(now) - SETTLE_SECONDS) // BUCKET_SECONDS * BUCKET_SECONDS
+
+    def _forget(self, now: float, spent_before: Money | None) -> None:
+        """Let go of what is too old; spend of today is added up before it goes."""
         oldest = int(now) - self.seconds
         self.buckets = {start: row for start, row in self.buckets.items() if start + BUCKET_SECONDS > oldest}
-        self._since = (int(now) - SETTLE_SECONDS) // BUCKET_SECONDS * BUCKET_SECONDS
+        midnight = int(now) // DAY_SECONDS * DAY_SECONDS
+        if spent_before is not None:
+            self._before = spent_before
+        elif midnight != self._midnight:
+            self._before = Money()
+        self._midnight = midnight
+        for start in [start for start in self.spend if start + BUCKET_SECONDS <= now - HOUR_SECONDS]:
+            gone = self.spend.pop(start)
+            if start >= midnight and spent_before is None:
+                self._before += total(gone.values())
+
+    def spent_today(self) -> Money:
+        """What LLM calls cost that ended since midnight, UTC."""
+        return self._before + self.spent(None, self._midnight)
 
     def of_queue(self, queue: str | None, after: float) -> list[Bucket]:
         """The buckets of one queue (None: of all) that began after a Unix second."""

@@ -1,6 +1,7 @@
 -- Hand up to $4 ready tasks to worker $1: of queues $2 (NULL: every queue) and crews $3, for a lease of $5 seconds.
 -- Strictly by priority, then by due time; queues share one priority evenly. One probe of tasks_ready for each queue
--- and priority, so that a million tasks that are not due yet or not urgent cost nothing.
+-- and priority, so that a million tasks that are not due yet or not urgent cost nothing. Tasks of crews that this
+-- worker does not have are read over on the way: a long row of them at the head of a queue makes its claims slower.
 WITH lane AS (
     SELECT q.name AS queue, p.priority
     FROM crewtop.queues AS q CROSS JOIN generate_series(0, 4) AS p (priority)

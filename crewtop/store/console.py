@@ -11,7 +11,7 @@ import asyncpg
 
 from crewtop.model.filters import SORTS, TaskFilter
 from crewtop.model.money import Money
-from crewtop.model.operations import RULES, Action, ItemOutcome, OperationResult, Target
+from crewtop.model.operations import RULES, Action, ItemOutcome, OperationResult, Standing, Target
 from crewtop.model.snapshot import (
     CallRow,
     Excerpt,
@@ -29,6 +29,9 @@ from crewtop.store.database import Database, statement
 FIRST_CHUNK = 65_536
 """Characters of a long text that a task's story carries; the rest is read on demand."""
 
+COUNTED_DUE = 10_000
+"""How many due tasks, and how many that are due later, are counted in a queue's priority."""
+
 _ORDERS = {
     "newest": "t.id DESC",
     "oldest": "t.id",
@@ -42,15 +45,19 @@ if _ORDERS.keys() != SORTS.keys():
 
 async def read_snapshot(
     database: Database,
-    stats_since: datetime,
-    spend_since: datetime,
-    history_seconds: float,
+    since: datetime | None,
+    window_seconds: float,
     no_progress_seconds: float,
     running_limit: int,
+    *,
+    with_today: bool,
 ) -> dict[str, Any]:
-    """The raw figures of one instant as store/snapshot.sql lays them out, in one round trip."""
+    """The raw figures of one instant as store/snapshot.sql lays them out, in one round trip.
+
+    since: rollups from then on, None for the whole window; with_today: also what was spent today before them.
+    """
     row = await database.fetchrow(
-        "snapshot", stats_since, history_seconds, no_progress_seconds, running_limit, spend_since
+        "snapshot", since, window_seconds, no_progress_seconds, running_limit, with_today, COUNTED_DUE
     )
     if row is None:
         raise AssertionError("a select without a table answers one row")
@@ -108,10 +115,10 @@ async def read_body(database: Database, task_id: int, run_id: int | None, body: 
     return Excerpt(row["text"] or "", row["size"] or 0) if row else Excerpt("", 0)
 
 
-async def targets(database: Database, task_ids: Sequence[int]) -> list[tuple[Target, TaskStatus]]:
-    """Tasks as they stand now, for an action from the command line; ids that do not exist are left out."""
+async def targets(database: Database, task_ids: Sequence[int]) -> list[Standing]:
+    """Tasks as they stand now, for an action that no screen has shown; ids that do not exist are left out."""
     rows = await database.fetch("targets", list(task_ids))
-    return [(Target(row["id"], row["version"]), TaskStatus(row["status"])) for row in rows]
+    return [Standing(Target(row["id"], row["version"]), TaskStatus(row["status"]), row["cancelling"]) for row in rows]
 
 
 async def operate(

@@ -12,6 +12,7 @@ from typing import Any, Self, cast
 from urllib.parse import urlsplit
 
 import asyncpg
+from asyncpg.pool import PoolConnectionProxy
 
 from crewtop.model.errors import CrewtopError, Unavailable
 
@@ -96,8 +97,11 @@ class Database:
         """A connection of the pool, for several statements in one transaction. Raises as fetch does."""
         try:
             pool = await self._opened()
-            async with pool.acquire(timeout=CONNECT_TIMEOUT_SECONDS) as connection:
+            connection = await _acquired(pool)
+            try:
                 yield cast("asyncpg.Connection[asyncpg.Record]", connection)
+            finally:
+                await pool.release(connection)
         except asyncpg.QueryCanceledError as error:
             raise Unavailable(f"postgres: the query took over {self._timeout:g} s: narrow the filter") from error
         except _TRANSIENT as error:
@@ -117,6 +121,8 @@ class Database:
     def name(self) -> str:
         """Which database this is, without its password."""
         parts = urlsplit(self.dsn)
+        if not parts.scheme.startswith("postgres") or "@" in parts.path:
+            return "the database"  # a DSN of another form, or one that cannot be read: parts of it may be a password
         return f"{parts.path.lstrip('/') or 'database'} on {parts.hostname or 'a local socket'}"
 
     async def _opened(self) -> asyncpg.Pool[asyncpg.Record]:
@@ -128,10 +134,21 @@ class Database:
                     max_size=self._connections,
                     timeout=CONNECT_TIMEOUT_SECONDS,
                     max_inactive_connection_lifetime=60,
+                    command_timeout=self._timeout,
                     statement_cache_size=100 if self._prepared else 0,
                     server_settings={"application_name": self._application_name},
                 )
             return self._pool
+
+
+async def _acquired(pool: asyncpg.Pool[asyncpg.Record]) -> PoolConnectionProxy[asyncpg.Record]:
+    try:
+        return await pool.acquire(timeout=CONNECT_TIMEOUT_SECONDS)
+    except ValueError:  # without its text, which repeats parts of the DSN
+        raise CrewtopError(
+            "postgres: the DSN cannot be read: use postgresql://user:password@host/database, with / # ? @ in a "
+            "password as %2F %23 %3F %40"
+        ) from None
 
 
 def reason(error: BaseException) -> str:

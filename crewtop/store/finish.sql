@@ -12,7 +12,7 @@ WITH report AS MATERIALIZED (
     SELECT r.*, t.*
     FROM report AS r LEFT JOIN LATERAL (
         SELECT id, queue, crew, priority, max_attempts, failed_runs, crashed_runs, interrupted_runs,
-               created_at, cancel_requested_at
+               cancel_requested_at
         FROM crewtop.tasks
         WHERE id = r.task_id AND run_id = r.run_id AND status = 'running'
         FOR NO KEY UPDATE
@@ -26,7 +26,9 @@ WITH report AS MATERIALIZED (
             WHEN outcome = 'returned' OR (outcome = 'interrupted' AND interrupted_runs < $15) THEN 'pending'
             WHEN terminal THEN 'failed'
             WHEN outcome = 'throttled'
-                THEN CASE WHEN created_at < now() - make_interval(secs => $17) THEN 'failed' ELSE 'retry' END
+                THEN CASE WHEN (SELECT min(claimed_at) FROM crewtop.runs
+                                WHERE task_id = h.id AND runs.outcome = 'throttled') < now() - make_interval(secs => $17)
+                          THEN 'failed' ELSE 'retry' END
             WHEN outcome = 'crashed' THEN CASE WHEN crashed_runs + 1 >= $16 THEN 'failed' ELSE 'retry' END
             WHEN failed_runs + 1 >= max_attempts THEN 'failed'
             ELSE 'retry'
@@ -39,7 +41,7 @@ WITH report AS MATERIALIZED (
         version = t.version + 1,
         lease_expires_at = NULL,
         finished_at = CASE WHEN j.new_status IN ('completed', 'failed', 'cancelled') THEN now() END,
-        run_at = CASE WHEN j.new_status = 'retry' THEN now() + make_interval(secs => j.delay) ELSE t.run_at END,
+        run_at = CASE WHEN j.new_status = 'retry' THEN now() + make_interval(secs => least(j.delay, 86400)) ELSE t.run_at END,
         failed_runs = t.failed_runs + (j.spends AND j.new_status <> 'cancelled')::integer,
         crashed_runs = t.crashed_runs + (j.outcome = 'crashed')::integer,
         throttled_runs = t.throttled_runs + (j.outcome = 'throttled')::integer,
@@ -75,7 +77,8 @@ WITH report AS MATERIALIZED (
     SELECT j.queue, j.crew, j.new_status, j.outcome, e.waited_seconds, j.seconds,
            e.waited_seconds <= (coalesce(q.service_levels, $14::float8[]))[j.priority + 1] AS met,
            -- The first start alone is judged against the service level; a retry waits on purpose.
-           j.failed_runs + j.crashed_runs + j.interrupted_runs = 0 AS first
+           NOT EXISTS (SELECT FROM crewtop.runs
+                       WHERE task_id = j.id AND runs.id < j.run_id AND runs.outcome <> 'returned') AS first
     FROM judged AS j JOIN ended AS e ON e.id = j.run_id JOIN crewtop.queues AS q ON q.name = j.queue
     WHERE j.id IS NOT NULL AND j.outcome <> 'returned'
 ), rolled AS (

@@ -1,5 +1,6 @@
 -- Worker $1 is alive: extend the leases of all its runs $2 by $3 seconds, write its row, bring back its orders.
--- A task that an operator moved on, or that was rescued, is not among the held ones.
+-- A task that an operator moved on, or that was rescued, is not among the held ones. A row that somebody keeps locked
+-- must not cost the other runs their leases: it is looked at, and extended the next time.
 WITH beat AS (
     INSERT INTO crewtop.workers AS w
         (id, host, pid, boot_id, crewtop, queues, crews, slots, busy, lease_seconds, cpu_percent, memory_bytes, draining)
@@ -11,16 +12,19 @@ WITH beat AS (
     RETURNING desired_slots, draining
 ), held AS MATERIALIZED (
     SELECT t.id, t.run_id, t.cancel_requested_at
-    FROM (SELECT * FROM unnest($2::bigint[], $15::bigint[]) AS h (run_id, task_id) ORDER BY task_id) AS h
+    FROM unnest($2::bigint[], $15::bigint[]) AS h (run_id, task_id)
     CROSS JOIN LATERAL (
         SELECT id, run_id, cancel_requested_at FROM crewtop.tasks
         WHERE id = h.task_id AND run_id = h.run_id AND status = 'running'
-        FOR NO KEY UPDATE
     ) AS t
+), free AS MATERIALIZED (
+    SELECT id FROM crewtop.tasks
+    WHERE id = ANY (ARRAY(SELECT id FROM held)) AND status = 'running' AND run_id = ANY ($2)
+    ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
 ), extended AS (
     UPDATE crewtop.tasks AS t
     SET lease_expires_at = now() + make_interval(secs => $3)
-    WHERE t.id = ANY (ARRAY(SELECT id FROM held))
+    WHERE t.id = ANY (ARRAY(SELECT id FROM free))
 )
 SELECT b.desired_slots, b.draining,
        ARRAY(SELECT run_id FROM held) AS held,

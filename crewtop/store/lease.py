@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from crewtop.model import task as limits
@@ -80,9 +80,14 @@ async def heartbeat(database: Database, beat: Beat) -> Orders:
     return Orders(runs, row["desired_slots"], row["draining"])
 
 
-async def rescue(database: Database, worker_id: str, delay_seconds: float, limit: int = 100) -> list[Rescued]:
-    """Take back tasks whose lease ran out, whoever held them; they run again after delay_seconds."""
-    rows = await database.fetch("rescue", worker_id, limits.MAX_LOSSES, delay_seconds, limit)
+async def rescue(
+    database: Database, worker_id: str, delay_seconds: float, held: Collection[int] = (), limit: int = 100
+) -> list[Rescued]:
+    """Take back tasks whose lease ran out, whoever held them but for the runs in held; they run again after the delay.
+
+    delay_seconds: before they run again.
+    """
+    rows = await database.fetch("rescue", worker_id, limits.MAX_LOSSES, delay_seconds, limit, list(held))
     return [Rescued(r["task_id"], r["run_id"], TaskStatus(r["status"]), r["queue"], r["why"]) for r in rows]
 
 

@@ -11,12 +11,14 @@ from crewtop.store.database import Database, columns
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Where a task stands: result is JSON text once completed; error in short and its type once failed."""
+    """Where a task stands: result is JSON text once completed; error in short once failed.
+
+    A completed task without a result has an error that says why it could not be stored.
+    """
 
     status: TaskStatus
     result: str | None
     error: str | None
-    error_type: str | None
 
 
 async def enqueue(database: Database, tasks: Sequence[NewTask]) -> list[int]:
@@ -46,4 +48,4 @@ async def status(database: Database, task_id: int) -> TaskStatus | None:
 async def ending(database: Database, task_id: int) -> Ending | None:
     """How a task ended, or stands; None where there is no such task."""
     row = await database.fetchrow("task_result", task_id)
-    return Ending(TaskStatus(row["status"]), row["result"], row["error"], row["error_type"]) if row else None
+    return Ending(TaskStatus(row["status"]), row["result"], row["error"] or row["run_error"]) if row else None

@@ -8,6 +8,13 @@ WITH report AS (
          AS r (run_id, call_id, task_id, step_position, agent, provider, model, outcome, started_ago, seconds,
                input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens,
                cost, price_source, usage, finish_reason, error)
+), killed AS MATERIALIZED (
+    -- Written off as killed when their run was lost, and answered after all: what they really cost replaces the unknown.
+    SELECT c.run_id, c.call_id
+    FROM report AS r CROSS JOIN LATERAL (
+        SELECT run_id, call_id FROM crewtop.llm_calls
+        WHERE run_id = r.run_id AND call_id = r.call_id AND outcome = 'killed' AND r.outcome <> 'started'
+    ) AS c
 ), written AS (
     INSERT INTO crewtop.llm_calls AS c
         (run_id, call_id, task_id, step_position, agent, provider, model, outcome, started_at, seconds, input_tokens,
@@ -23,18 +30,20 @@ WITH report AS (
         output_tokens = excluded.output_tokens, reasoning_tokens = excluded.reasoning_tokens, cost = excluded.cost,
         price_source = excluded.price_source, usage = excluded.usage, finish_reason = excluded.finish_reason,
         error = excluded.error
-    WHERE c.outcome = 'started' AND excluded.outcome <> 'started'
+    WHERE c.outcome IN ('started', 'killed') AND excluded.outcome <> 'started'
     RETURNING c.*
 ), locked AS MATERIALIZED (
     -- In id order, as every statement that touches several tasks locks them: no deadlock.
     SELECT id, queue, crew FROM crewtop.tasks WHERE id = ANY ($3) ORDER BY id FOR NO KEY UPDATE
 ), ended AS (
-    SELECT w.*, t.queue, t.crew FROM written AS w JOIN locked AS t ON t.id = w.task_id WHERE outcome <> 'started'
+    SELECT w.*, t.queue, t.crew, (k.call_id IS NOT NULL)::integer AS known
+    FROM written AS w JOIN locked AS t ON t.id = w.task_id LEFT JOIN killed AS k USING (run_id, call_id)
+    WHERE outcome <> 'started'
 ), charged AS (
     UPDATE crewtop.tasks AS t
     SET calls = t.calls + e.calls, unpriced_calls = t.unpriced_calls + e.unpriced,
         tokens = t.tokens + e.tokens, cost = t.cost + e.cost
-    FROM (SELECT task_id, count(*) AS calls, count(*) FILTER (WHERE cost IS NULL) AS unpriced,
+    FROM (SELECT task_id, count(*) - sum(known) AS calls, count(*) FILTER (WHERE cost IS NULL) - sum(known) AS unpriced,
                  coalesce(sum(coalesce(input_tokens, 0) + coalesce(cache_read_tokens, 0)
                               + coalesce(cache_write_tokens, 0) + coalesce(output_tokens, 0)), 0) AS tokens,
                  coalesce(sum(cost), 0) AS cost
@@ -44,9 +53,9 @@ WITH report AS (
 INSERT INTO crewtop.model_stats
     (queue, crew, provider, model, calls, errors, rate_limited, unpriced, input_tokens, cache_read_tokens,
      cache_write_tokens, output_tokens, reasoning_tokens, cost, latency)
-SELECT queue, crew, coalesce(provider, ''), model, count(*),
-       count(*) FILTER (WHERE outcome <> 'ok'), count(*) FILTER (WHERE outcome = 'rate_limited'),
-       count(*) FILTER (WHERE cost IS NULL),
+SELECT queue, crew, coalesce(provider, ''), model, count(*) - sum(known),
+       count(*) FILTER (WHERE outcome <> 'ok') - sum(known), count(*) FILTER (WHERE outcome = 'rate_limited'),
+       count(*) FILTER (WHERE cost IS NULL) - sum(known),
        coalesce(sum(input_tokens), 0), coalesce(sum(cache_read_tokens), 0), coalesce(sum(cache_write_tokens), 0),
        coalesce(sum(output_tokens), 0), coalesce(sum(reasoning_tokens), 0), coalesce(sum(cost), 0),
        (SELECT coalesce(jsonb_object_agg(b, n), '{}') FROM (

@@ -1,9 +1,10 @@
 -- Take back tasks whose lease ran out: their worker is gone, whatever the workers table says. Any worker may do this.
--- $1: who rescues; $2: how many losses make the task fail; $3: seconds before it runs again; $4: at most so many.
+-- $1: who rescues; $2: how many losses make the task fail; $3: seconds before it runs again; $4: at most so many;
+-- $5: the rescuer's own runs, which it is about to extend.
 WITH expired AS MATERIALIZED (
     SELECT id, run_id, worker_id, lost_runs, cancel_requested_at, now() - lease_expires_at AS overdue
     FROM crewtop.tasks
-    WHERE status = 'running' AND lease_expires_at < now()
+    WHERE status = 'running' AND lease_expires_at < now() AND run_id <> ALL ($5::bigint[])
     ORDER BY id LIMIT $4
     FOR NO KEY UPDATE SKIP LOCKED
 ), judged AS (

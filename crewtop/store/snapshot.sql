@@ -1,6 +1,7 @@
 -- Everything that the screen shows, in one round trip, from counters, rollups and what runs now: never a scan of tasks.
--- $1: stats from this instant on (the monitor keeps older buckets); $2: seconds of depth history; $3: seconds without
--- progress that make a run stuck; $4: at most so many running rows; $5: spend from this instant on.
+-- $1: rollups from this instant on, since the monitor keeps older buckets (NULL: all of the window and an hour's spend);
+-- $2: seconds of the window; $3: seconds without progress that make a run stuck; $4: at most so many running rows;
+-- $5: also what was spent from midnight (UTC) to $1; $6: how far due tasks are counted.
 SELECT json_build_object(
 'at', now(),
 'database', current_database(),
@@ -18,11 +19,18 @@ SELECT json_build_object(
                    CROSS JOIN LATERAL (SELECT run_at FROM crewtop.tasks
                        WHERE queue = q.name AND priority = p.priority AND status IN ('pending', 'retry') AND run_at > now()
                        ORDER BY run_at LIMIT 1) AS head),
+        -- Of pending tasks those due and those due later: each counted up to a limit. Whichever stays below it gives the
+        -- other from the exact sum of both.
+        'ready', (SELECT sum(due.n) FROM generate_series(0, 4) AS p (priority)
+                   CROSS JOIN LATERAL (SELECT count(*) AS n FROM (
+                       SELECT FROM crewtop.tasks WHERE queue = q.name AND priority = p.priority
+                         AND status IN ('pending', 'retry') AND status = 'pending' AND run_at <= now()
+                       LIMIT $6) AS capped) AS due),
         'later', (SELECT sum(due.n) FROM generate_series(0, 4) AS p (priority)
-                   CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE status = 'pending') AS n FROM (
-                       SELECT status FROM crewtop.tasks
-                       WHERE queue = q.name AND priority = p.priority AND status IN ('pending', 'retry') AND run_at > now()
-                       LIMIT 10000) AS capped) AS due)
+                   CROSS JOIN LATERAL (SELECT count(*) AS n FROM (
+                       SELECT FROM crewtop.tasks WHERE queue = q.name AND priority = p.priority
+                         AND status IN ('pending', 'retry') AND status = 'pending' AND run_at > now()
+                       LIMIT $6) AS capped) AS due)
     ) ORDER BY q.name) FROM crewtop.queues AS q),
 'depth', (SELECT json_agg(d) FROM (
     SELECT queue, crew, status, sum(n) AS n FROM crewtop.depth GROUP BY queue, crew, status HAVING sum(n) <> 0) AS d),
@@ -34,11 +42,17 @@ SELECT json_build_object(
 'stats', (SELECT json_agg(s) FROM (
     SELECT extract(epoch FROM date_bin('10 seconds', at, 'epoch'))::bigint AS bin, queue, completed, failed, retried,
            met, missed, wait, run_ok, run_bad
-    FROM crewtop.stats WHERE at >= $1) AS s),
+    FROM crewtop.stats WHERE at >= coalesce($1, now() - make_interval(secs => $2))) AS s),
 'spend', (SELECT json_agg(s) FROM (
     SELECT extract(epoch FROM date_bin('10 seconds', at, 'epoch'))::bigint AS bin, queue,
            sum(calls) AS calls, sum(unpriced) AS unpriced, sum(cost)::text AS cost
-    FROM crewtop.model_stats WHERE at >= $5 GROUP BY 1, 2) AS s),
+    FROM crewtop.model_stats WHERE at >= coalesce($1, now() - interval '1 hour') GROUP BY 1, 2) AS s),
+'spent_before', (
+    SELECT json_build_object('calls', coalesce(sum(calls), 0), 'unpriced', coalesce(sum(unpriced), 0),
+                             'cost', coalesce(sum(cost), 0)::text)
+    FROM crewtop.model_stats
+    WHERE $5 AND at >= date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'
+      AND at < date_bin('10 seconds', coalesce($1, now() - interval '1 hour'), 'epoch')),
 'workers', (SELECT json_agg(w) FROM (
     SELECT *, extract(epoch FROM now() - heartbeat_at) AS heartbeat_age FROM crewtop.workers
     WHERE heartbeat_at > now() - interval '15 minutes' ORDER BY host, started_at LIMIT 500) AS w),

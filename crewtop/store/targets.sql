@@ -1,2 +1,3 @@
 -- Tasks $1 as they stand: what an operator sees before acting on them from the command line.
-SELECT id, version, status, crew, cost, unpriced_calls, calls FROM crewtop.tasks WHERE id = ANY ($1::bigint[]) ORDER BY id
+SELECT id, version, status, cancel_requested_at IS NOT NULL AND status = 'running' AS cancelling
+FROM crewtop.tasks WHERE id = ANY ($1::bigint[]) ORDER BY id

@@ -73,6 +73,7 @@ def log_to_stderr(*, as_json: bool) -> None:
         processors=[
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.add_log_level,
+            structlog.processors.format_exc_info,
             _safe,
             structlog.processors.JSONRenderer()
             if as_json
@@ -84,7 +85,13 @@ def log_to_stderr(*, as_json: bool) -> None:
 
 def _safe(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """Text from tasks reaches the log as it reaches the screen: no control character, no secret."""
-    return {key: shown(masked(value)) if isinstance(value, str) else value for key, value in event.items()}
+    return {key: _plain(value) for key, value in event.items()}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, str):
+        return shown(masked(value))
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def worker_command(*arguments: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -26,6 +26,10 @@ FLUSH_SECONDS = 0.05
 
 FULL = 5_000
 """Entries that may wait; beyond it runs are held up until some are written."""
+
+PORTION = 1_000
+PORTION_CHARACTERS = 16 * 1024 * 1024
+"""What one statement carries at most, but for one entry that is larger by itself."""
 
 BACKOFF_SECONDS = (0.2, 10.0)
 
@@ -105,7 +109,12 @@ class Recorder:
         while True:
             await self._news.wait()
             await asyncio.sleep(FLUSH_SECONDS)
-            if not await self.flush():
+            try:
+                written = await self.flush()
+            except Exception:
+                log.exception("recording went wrong")
+                written = False
+            if not written:
                 shortest, longest = BACKOFF_SECONDS
                 rest = min(longest, shortest * 2.0 ** min(self._failures, 8)) * random.uniform(0.5, 1.0)
                 await asyncio.sleep(rest)
@@ -118,10 +127,13 @@ class Recorder:
         self._pending.finishes = dict(batch.finishes)
         try:
             await self._write(batch)
-        except CrewtopError as error:
+        except BaseException as error:
+            # Whatever it was, a cancellation at the end of a drain too: every write can be done again.
             self._failures += 1
             self._pending.take_back(batch)
             self._changed()
+            if not isinstance(error, CrewtopError):
+                raise
             log.warning("not recorded yet", pending=len(batch), reason=str(error))
             return False
         if self._failures:
@@ -144,17 +156,19 @@ class Recorder:
         await self._each(
             ledger.record_progress, [replace(e, ago=max(0.0, now - e.ago)) for e in batch.progress.values()]
         )
-        reports = [report for report, _ in batch.finishes.values()]
-        if reports:
-            await self._finished(await self._finish(reports))
+        if batch.finishes:
+            for reports in _portions([report for report, _ in batch.finishes.values()]):
+                await self._finished(await self._finish(reports))
             killed = [run_id for run_id, (_, unanswered) in batch.finishes.items() if unanswered]
             if killed:
                 await ledger.close_calls(self._database, killed)
 
     async def _each(self, write: Callable[[Database, Sequence[T]], Awaitable[None]], entries: list[T]) -> None:
         """Write entries together; if one spoils the batch, one by one, and the spoiler without what could spoil it."""
-        if not entries:
-            return
+        for portion in _portions(entries):
+            await self._portion(write, portion)
+
+    async def _portion(self, write: Callable[[Database, Sequence[T]], Awaitable[None]], entries: list[T]) -> None:
         try:
             await write(self._database, entries)
         except CrewtopError:
@@ -162,14 +176,14 @@ class Recorder:
         except Exception as error:
             if len(entries) > 1:
                 for entry in entries:
-                    await self._each(write, [entry])
+                    await self._portion(write, [entry])
                 return
             bare = _bare_entry(entries[0])
             log.error("an entry cannot be recorded as it is", entry=repr(entries[0])[:500], reason=_line(error))
             if bare != entries[0]:
-                await self._each(write, [bare])
+                await self._portion(write, [bare])
 
-    async def _finish(self, reports: list[Finish]) -> list[Finished]:
+    async def _finish(self, reports: list[Finish], *, bare: bool = False) -> list[Finished]:
         """Record ends together; one that spoils the batch is recorded with its content replaced by the reason."""
         try:
             return await lease.finish(self._database, self._worker_id, reports, self._service_levels)
@@ -178,10 +192,11 @@ class Recorder:
         except Exception as error:
             if len(reports) > 1:
                 return [done for report in reports for done in await self._finish([report])]
-            log.error("a result cannot be recorded as it is", run_id=reports[0].run_id, reason=_line(error))
-            return await lease.finish(
-                self._database, self._worker_id, [_bare(reports[0], _line(error))], self._service_levels
-            )
+            [report] = reports
+            log.error("an end cannot be recorded as it is", run_id=report.run_id, bare=bare, reason=_line(error))
+            if bare:
+                return [Finished(report.run_id, report.task_id, accepted=False, status=None)]  # its lease will run out
+            return await self._finish([_bare(report, _line(error))], bare=True)
 
     def _changed(self) -> None:
         if self._pending:
@@ -205,7 +220,9 @@ def _newest(old: Progress | None, new: Progress) -> Progress:
 def _bare(report: Finish, why: str) -> Finish:
     """The same end without anything that the database could refuse."""
     note = f"the result or error could not be stored: {why}".encode("ascii", "backslashreplace").decode()
-    return replace(report, result=None, error_type=None, error=note[:500], traceback=None, log_tail=None)
+    return replace(
+        report, result=None, error_type=None, error=note[:500], traceback=None, log_tail=None, delay_seconds=0.0
+    )
 
 
 def _bare_entry(entry: T) -> T:
@@ -221,6 +238,30 @@ def _bare_entry(entry: T) -> T:
         case Progress():
             return replace(entry, agent=None, activity=None)
     return entry
+
+
+def _portions(entries: list[T]) -> Iterator[list[T]]:
+    """Entries in portions that one statement can carry: by number and by the length of their texts."""
+    portion: list[T] = []
+    size = 0
+    for entry in entries:
+        length = sum(len(text) for text in _texts(entry))
+        if portion and (len(portion) >= PORTION or size + length > PORTION_CHARACTERS):
+            yield portion
+            portion, size = [], 0
+        portion.append(entry)
+        size += length
+    if portion:
+        yield portion
+
+
+def _texts(entry: object) -> list[str]:
+    match entry:
+        case Finish():
+            return [text for text in (entry.result, entry.error, entry.traceback, entry.log_tail) if text]
+        case StepEntry():
+            return [text for text in (entry.description, entry.output, entry.error) if text]
+    return []
 
 
 def _line(error: BaseException) -> str:

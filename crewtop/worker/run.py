@@ -84,15 +84,16 @@ class Run:
         if zygote is None:
             self.kill(RunOutcome.RETURNED, "not started: this worker has no executors just now")
         elif self._killed_for is None:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             try:
+                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 process = await zygote.run(self._assignment)
-            except ZygoteError as error:
-                self.kill(RunOutcome.RETURNED, f"not started: {error}")
+            except (ZygoteError, OSError) as error:
+                self.kill(RunOutcome.RETURNED, f"not started: {error}")  # this host's fault, not the task's
             else:
                 status = await self._follow(process, zygote, recorder, live)
             await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
-        return self._judged(status), self._story.unanswered
+        # In a thread, since a result of many megabytes is looked through for what PostgreSQL cannot hold.
+        return await asyncio.to_thread(self._judged, status), self._story.unanswered
 
     def given_up(self, error: BaseException) -> Finish:
         """What to record where this worker itself went wrong: the task is handed back."""

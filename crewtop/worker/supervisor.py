@@ -17,7 +17,7 @@ from crewtop.executor.client import Zygote, ZygoteError
 from crewtop.live.fast_lane import FastLane, Kill
 from crewtop.model.errors import CrewtopError
 from crewtop.model.ledger import Beat
-from crewtop.model.task import Claim, Finished, Held, Orders, RunOutcome, TaskStatus
+from crewtop.model.task import Claim, Finished, Held, Orders, RunOutcome
 from crewtop.store import lease
 from crewtop.store.database import Database
 from crewtop.worker.identity import Identity
@@ -45,9 +45,13 @@ class Supervisor:
         self._slots = work.slots
         self._runs: dict[int, Run] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._unable = 0
+        self._held_since: float | None = None
+        self._held_at = 0.0
         self._draining = False
         self._hurrying: asyncio.TimerHandle | None = None
         self._woken = asyncio.Event()
+        self._beat_now = asyncio.Event()
         self._done = asyncio.Event()
         self._recorder = Recorder(database, identity.id, work.service_levels, self._recorded)
         self._zygote: Zygote | None = None
@@ -56,22 +60,11 @@ class Supervisor:
 
     async def run(self) -> None:
         """Work until drained. Raises ZygoteError where executors cannot be started at all."""
-        await self._heartbeat()  # seen while CrewAI is still being imported
-        self._zygote = await Zygote.start(path=self._work.folder, log=None)
-        log.info(
-            "worker started", worker=self._me.id, slots=self._slots, crews=sorted(self._work.crews),
-            queues=self._work.queues or "all", crewai=self._zygote.crewai, executors=self._zygote.mode,
-        )  # fmt: skip
-        lease_seconds = self._work.settings.lease_seconds
-        loops = [
-            self._claims(),
-            self._listens(),
-            self._zygotes(),
-            every(lease_seconds / BEATS_A_LEASE, "heartbeat", self._heartbeat),
-            *upkeep(self._database, self._me.id, lease_seconds, self._back_in_queue),
-        ]
-        keepers = [asyncio.create_task(loop) for loop in [*loops, self._recorder.run()]]
+        keepers: list[asyncio.Task[None]] = []
         try:
+            await self._heartbeat()  # seen while CrewAI is still being imported
+            self._zygote = await Zygote.start(path=self._work.folder, log=None)
+            keepers = self._keepers(self._zygote)
             ended = asyncio.create_task(self._done.wait())
             await asyncio.wait([ended, *keepers], return_when=asyncio.FIRST_COMPLETED)
             for keeper in keepers:
@@ -79,6 +72,22 @@ class Supervisor:
                     keeper.result()
         finally:
             await self._close(keepers)
+
+    def _keepers(self, zygote: Zygote) -> list[asyncio.Task[None]]:
+        log.info(
+            "worker started", worker=self._me.id, slots=self._slots, crews=sorted(self._work.crews),
+            queues=self._work.queues or "all", crewai=zygote.crewai, executors=zygote.mode,
+        )  # fmt: skip
+        lease_seconds = self._work.settings.lease_seconds
+        loops = [
+            self._claims(),
+            self._listens(),
+            self._zygotes(),
+            every(lease_seconds / BEATS_A_LEASE, "heartbeat", self._heartbeat, self._beat_now),
+            *upkeep(self._database, self._me.id, lease_seconds, self._held_safely, self._back_in_queue),
+            self._recorder.run(),
+        ]
+        return [asyncio.create_task(loop) for loop in loops]
 
     def drain(self, grace_seconds: float | None) -> None:
         """Stop claiming and end when the last run has: after the grace (None: however long) runs are handed back.
@@ -105,6 +114,8 @@ class Supervisor:
         failures = 0
         while not self._draining:
             free = self._slots - len(self._runs) if self._zygote is not None else 0
+            if self._unable:
+                free = min(free, 1)
             if free <= 0:
                 await self._wait(None)
                 continue
@@ -117,6 +128,9 @@ class Supervisor:
                 await self._wait(_rest(failures))
                 continue
             if claims:
+                if self._unable:
+                    # It could start nothing: others shall have a chance before it tries again.
+                    await asyncio.sleep(_rest(self._unable))
                 continue
             if self._work.burst and not self._runs:
                 break
@@ -165,6 +179,7 @@ class Supervisor:
             if zygote is not None:
                 zygote.kill(claim.run_id, signal.SIGKILL)
             report, unanswered = run.given_up(error), True
+        self._unable = self._unable + 1 if report.outcome is RunOutcome.RETURNED and not self._draining else 0
         self._recorder.finish(report, unanswered)
         del self._runs[claim.run_id]
         self._woken.set()
@@ -177,8 +192,6 @@ class Supervisor:
         for item in ended:
             if not item.accepted:
                 log.warning("late: the lease was gone", task=item.task_id, run=item.run_id)
-        if any(item.status in (TaskStatus.PENDING, TaskStatus.RETRY) for item in ended):
-            self._woken.set()
 
     async def _wait(self, seconds: float | None) -> None:
         """Until something happened, or so many seconds went by."""
@@ -194,7 +207,25 @@ class Supervisor:
         await self._live.wake(queues)
 
     async def _heartbeat(self) -> None:
-        self._obey(await lease.heartbeat(self._database, self._beat()))
+        orders = await lease.heartbeat(self._database, self._beat())
+        now, lease_seconds = time.monotonic(), self._work.settings.lease_seconds
+        if self._held_since is None or now - self._held_at > lease_seconds / 2:
+            self._held_since = now
+        self._held_at = now
+        self._obey(orders)
+
+    def _held_safely(self) -> set[int] | None:
+        """The runs that it holds, or None while it may rescue nothing.
+
+        After an outage every lease has run out, and every worker is about to extend its own: whoever rescues before
+        they could takes live runs. So a worker has to have held its own leases for a while.
+        """
+        now, lease_seconds = time.monotonic(), self._work.settings.lease_seconds
+        if self._held_since is None or now - self._held_at > lease_seconds / 2:
+            return None
+        if now - self._held_since < lease_seconds / 2:
+            return None
+        return set(self._runs) | set(self._recorder.unstored())
 
     def _beat(self) -> Beat:
         held = {run_id: run.claim.task_id for run_id, run in self._runs.items()} | self._recorder.unstored()
@@ -237,9 +268,7 @@ class Supervisor:
     async def _listens(self) -> None:
         async for message in self._live.listen(self._me.id, self._work.queues):
             if isinstance(message, Kill):
-                # Redis only says that something is up; Postgres says what.
-                with contextlib.suppress(CrewtopError):
-                    await self._heartbeat()
+                self._beat_now.set()  # Redis only says that something is up; Postgres says what
             else:
                 self._woken.set()
         await asyncio.Event().wait()
@@ -264,19 +293,26 @@ class Supervisor:
     async def _close(self, keepers: list[asyncio.Task[None]]) -> None:
         self._hurry()
         if self._tasks:
-            await asyncio.wait(self._tasks)
+            await asyncio.wait(self._tasks, timeout=self._work.settings.lease_seconds)
         for keeper in keepers:
             keeper.cancel()
         await asyncio.wait(keepers)
-        deadline = time.monotonic() + self._work.settings.lease_seconds
-        while not await self._recorder.flush() and time.monotonic() < deadline:  # noqa: ASYNC110  a server's return
-            await asyncio.sleep(0.2)
+        await self._record_the_rest()
         with contextlib.suppress(CrewtopError):
             await lease.stop_worker(self._database, self._me.id)
         if self._zygote is not None:
             await self._zygote.close()
         self._scratch.cleanup()
         log.info("worker ended", worker=self._me.id)
+
+    async def _record_the_rest(self) -> None:
+        """Until the database has taken it, or another worker has the tasks anyway."""
+        deadline = time.monotonic() + self._work.settings.lease_seconds
+        try:
+            while not await self._recorder.flush() and time.monotonic() < deadline:  # noqa: ASYNC110  a server's return
+                await asyncio.sleep(0.2)
+        except Exception:
+            log.exception("recording went wrong")
 
 
 def _rest(failures: int) -> float:

@@ -11,6 +11,8 @@ from crewtop.model.task import Claim, Finish, RunOutcome
 from crewtop.text import storable, storable_json
 
 RESULT_PREVIEW_CHARACTERS = 1_000
+RETRY_AFTER_LIMIT_SECONDS = 3_600.0
+"""A provider that asks for longer is asked again after this: some send a time of day where seconds are meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,8 @@ def _raised(claim: Claim, ending: Ending, last: Raised, backoff: Backoff) -> Fin
     traceback, lost_too = storable(last.traceback)
     delay = backoff.delay(claim.retries)
     if last.throttled and last.retry_after is not None:
-        delay = last.retry_after + random.uniform(0.0, max(1.0, last.retry_after * 0.25))
+        asked = min(last.retry_after, RETRY_AFTER_LIMIT_SECONDS)
+        delay = asked + random.uniform(0.0, max(1.0, asked * 0.25))
     return _finish(
         claim,
         ending,

@@ -82,6 +82,39 @@ async def test_service_levels_judge_the_first_start(database: Database, monitor:
     assert queue.wait.n == 3
 
 
+async def test_a_throttled_task_is_judged_once(database: Database, monitor: Monitor) -> None:
+    await put(database, "a")
+    for outcome in (RunOutcome.THROTTLED, RunOutcome.RETURNED, RunOutcome.THROTTLED, RunOutcome.COMPLETED):
+        await due(database, 1)
+        [claim] = await take(database)
+        await end(database, claim, outcome, result="1")
+    assert await one(database, "SELECT sum(met + missed) FROM crewtop.stats") == 1
+
+
+async def test_more_scheduled_tasks_than_are_counted_are_still_exact(database: Database, monitor: Monitor) -> None:
+    await put(database, *["a"] * 7)
+    await one(
+        database,
+        """INSERT INTO crewtop.tasks (queue, crew, priority, status, inputs, run_at)
+           SELECT 'default', 'a', 3, 'pending', '{}', now() + interval '1 d' FROM generate_series(1, 12000)""",
+    )
+    snapshot = await monitor.snapshot()
+    queue = snapshot.queues[0]
+    assert (queue.ready, queue.later) == (7, 12_000)
+    assert snapshot.backlog == snapshot.series[-1].backlog == 7
+
+
+async def test_todays_spend_keeps_what_has_left_the_hour(database: Database, monitor: Monitor) -> None:
+    await put(database, "a")
+    [claim] = await take(database)
+    midnight = "date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'"
+    await ledger.record_calls(database, [call(claim, "old", tokens=Tokens(1, 0, 0, 1, 0), cost=Decimal(3))])
+    await one(database, f"UPDATE crewtop.model_stats SET at = {midnight}")
+    await ledger.record_calls(database, [call(claim, "new", tokens=Tokens(1, 0, 0, 1, 0), cost=Decimal(1))])
+    for _ in range(2):
+        assert (await monitor.snapshot()).spend_today.known == 4
+
+
 async def test_ticks_and_folds_change_no_figure(database: Database, monitor: Monitor) -> None:
     """A monitor that has watched for a while and one that has just begun say the same."""
     for _ in range(3):

@@ -62,6 +62,25 @@ async def test_what_is_not_the_tasks_fault_spends_no_attempt(
     assert (await task(database, task_id))["failed_runs"] == 0
 
 
+async def test_throttling_is_counted_from_the_first_429_and_not_from_the_enqueue(database: Database) -> None:
+    """Case C20: a task that was scheduled for next week has all its patience left."""
+    [task_id] = await put(database, "a")
+    await one(database, "UPDATE crewtop.tasks SET created_at = now() - interval '7 d' WHERE id = $1", task_id)
+    [claim] = await take(database)
+    assert (await end(database, claim, RunOutcome.THROTTLED, error="429")).status is TaskStatus.RETRY
+    await one(database, "UPDATE crewtop.runs SET claimed_at = now() - interval '25 h'")
+    await due(database, task_id)
+    [claim] = await take(database)
+    assert (await end(database, claim, RunOutcome.THROTTLED, error="429")).status is TaskStatus.FAILED
+
+
+async def test_a_rest_without_end_is_cut_to_a_day(database: Database) -> None:
+    [task_id] = await put(database, "a")
+    [claim] = await take(database)
+    await end(database, claim, RunOutcome.THROTTLED, error="429", delay_seconds=1e300)
+    assert await one(database, "SELECT run_at <= now() + interval '1 d' FROM crewtop.tasks WHERE id = $1", task_id)
+
+
 async def test_a_task_that_kills_its_process_again_and_again_is_quarantined(database: Database) -> None:
     [task_id] = await put(database, "a", max_attempts=10)
     statuses = []

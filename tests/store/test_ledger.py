@@ -11,7 +11,7 @@ from crewtop.model.ledger import Progress, StepEntry
 from crewtop.model.money import Money
 from crewtop.model.pricing import Tokens
 from crewtop.model.task import Claim, RunOutcome
-from crewtop.store import console, ledger
+from crewtop.store import console, lease, ledger
 from crewtop.store.database import Database
 from tests.store.helpers import call, end, expire, one, put, run, take, task
 
@@ -90,11 +90,24 @@ async def test_a_call_that_never_got_an_answer_is_killed_at_unknown_cost(databas
     assert await cost(database) == Money(Decimal(0), unknown=1, calls=1)
 
 
+async def test_an_answer_that_comes_after_all_replaces_the_unknown(database: Database) -> None:
+    """A worker that was cut off for a lease knows what the call cost."""
+    claim = await started(database)
+    await ledger.record_calls(database, [call(claim, outcome="started")])
+    await expire(database, claim.task_id)
+    await lease.rescue(database, "w2", 0.0)
+    await ledger.close_calls(database, [claim.run_id])
+    assert await cost(database) == Money(Decimal(0), unknown=1, calls=1)
+    for _ in range(2):
+        await ledger.record_calls(database, [call(claim, tokens=TOKENS, cost=Decimal("0.5"))])
+    assert await cost(database) == Money(Decimal("0.5"), unknown=0, calls=1)
+    sums = "SELECT (sum(calls), sum(errors), sum(unpriced), sum(cost))::text FROM crewtop.model_stats"
+    assert await one(database, sums) == "(1,0,0,0.5)"
+
+
 async def test_money_is_recorded_even_when_the_lease_is_gone(database: Database) -> None:
     claim = await started(database)
     await expire(database, claim.task_id)
-    from crewtop.store import lease
-
     await lease.rescue(database, "w2", 0.0)
     await ledger.record_calls(database, [call(claim, tokens=TOKENS, cost=Decimal("0.5"))])
     await ledger.record_steps(database, [step(claim, 1)])

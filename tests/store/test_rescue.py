@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+
+import asyncpg
+
 from crewtop.model.operations import Action, Target
 from crewtop.model.task import MAX_LOSSES, RunOutcome, TaskStatus
 from crewtop.store import console, lease
@@ -16,6 +20,21 @@ async def test_a_heartbeat_extends_the_leases_of_all_runs(database: Database) ->
     orders = await lease.heartbeat(database, beat("w1", *claims))
     assert all(held.held and not held.cancel for held in orders.runs)
     assert await one(database, "SELECT bool_and(lease_expires_at > now() + interval '20 s') FROM crewtop.tasks")
+
+
+async def test_a_locked_task_costs_the_other_runs_no_lease(database: Database, dsn: str) -> None:
+    await put(database, *"aaa")
+    claims = await take(database, limit=3)
+    await one(database, "UPDATE crewtop.tasks SET lease_expires_at = now()")
+    holder = await asyncpg.connect(dsn)
+    async with holder.transaction():
+        await holder.execute("SELECT FROM crewtop.tasks WHERE id = $1 FOR UPDATE", claims[0].task_id)
+        orders = await asyncio.wait_for(lease.heartbeat(database, beat("w1", *claims)), 10)
+    await holder.close()
+    assert all(held.held for held in orders.runs)
+    assert (
+        await one(database, "SELECT count(*) FROM crewtop.tasks WHERE lease_expires_at > now() + interval '9 s'") == 2
+    )
 
 
 async def test_a_heartbeat_tells_of_lost_and_cancelled_runs(database: Database) -> None:
@@ -55,6 +74,16 @@ async def test_an_expired_lease_is_rescued_without_the_workers_row(database: Dat
     assert await lease.rescue(database, "w3", 0.0) == []
     await counters_are_true(database)
     await history_is_gapless(database)
+
+
+async def test_a_rescuer_leaves_its_own_runs_and_takes_as_many_as_it_may(database: Database) -> None:
+    await put(database, *"aaaa")
+    own, *others = await take(database, limit=4)
+    for claim in (own, *others):
+        await expire(database, claim.task_id)
+    first = await lease.rescue(database, "w1", 0.0, {own.run_id}, limit=2)
+    second = await lease.rescue(database, "w1", 0.0, {own.run_id}, limit=2)
+    assert {item.run_id for item in (*first, *second)} == {claim.run_id for claim in others}
 
 
 async def test_a_live_lease_is_left_alone(database: Database) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from decimal import Decimal
 
+import asyncpg
 import pytest
 
 from crewtop.model.ledger import Progress
@@ -101,3 +103,38 @@ async def test_what_cannot_be_written_now_is_kept_with_its_lease_and_written_lat
     assert told.ended == [Finished(claim.run_id, claim.task_id, True, TaskStatus.COMPLETED)]
     assert (await run(database, claim.run_id))["result"] == '"dear"'
     await away.close()
+
+
+async def test_a_cancelled_write_forgets_nothing(database: Database, dsn: str, recorder: Recorder) -> None:
+    """A worker that drains cancels its recorder in the middle of a statement, and writes the rest itself."""
+    await put(database, "a")
+    [claim] = await take(database)
+    holder = await asyncpg.connect(dsn)
+    try:
+        async with holder.transaction():
+            await holder.execute("SELECT FROM crewtop.tasks FOR UPDATE")
+            await recorder.add([call(claim, tokens=Tokens(1, 0, 0, 1, 0), cost=Decimal("0.5"))])
+            recorder.finish(Finish(claim.run_id, claim.task_id, RunOutcome.COMPLETED, 1.0, result="1"), False)
+            writing = asyncio.create_task(recorder.flush())
+            waits = (
+                "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+            )
+            while not await holder.fetchval(waits):  # noqa: ASYNC110  what is awaited lives in the database
+                await asyncio.sleep(0.01)
+            writing.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await writing
+    finally:
+        await holder.close()
+    assert await recorder.flush()
+    row = await task(database, claim.task_id)
+    assert (row["status"], row["cost"], row["calls"]) == ("completed", Decimal("0.5"), 1)
+
+
+async def test_large_results_go_in_portions(database: Database, recorder: Recorder, told: Told) -> None:
+    await put(database, *["a"] * 5)
+    for claim in await take(database, limit=5):
+        large = '"' + "x" * 9_000_000 + '"'
+        recorder.finish(Finish(claim.run_id, claim.task_id, RunOutcome.COMPLETED, 1.0, result=large), False)
+    assert await recorder.flush()
+    assert await one(database, "SELECT sum(octet_length(result::text)) FROM crewtop.runs") == 5 * 9_000_002

@@ -153,6 +153,11 @@ def test_a_429_rests_at_least_as_long_as_the_provider_asked() -> None:
     assert 30 <= report.delay_seconds <= 37.5
 
 
+def test_a_provider_that_asks_for_a_time_of_day_is_asked_again_in_an_hour() -> None:
+    report = verdict(CLAIM, ending(last=raised(throttled=True, retry_after=1.8e9)), Backoff(1, 10), 1_000)
+    assert 3_600 <= report.delay_seconds <= 4_500
+
+
 def test_rests_grow_with_jitter_up_to_their_limit() -> None:
     backoff = Backoff(2, 60)
     assert all(1 <= backoff.delay(0) <= 3 for _ in range(50))
