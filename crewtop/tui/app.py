@@ -74,8 +74,12 @@ class CrewtopApp(App[int], inherit_bindings=False):
         for feed in (self._snapshots, self._pages, self._details):
             self._spawn(feed.run())
         if (background := self._background) is not None:
-            # Not before the first frame is out: what starts there imports a good deal.
-            self.call_after_refresh(lambda: self._spawn(self._in_background(background)))
+            # Not before the first frame is out: what starts there imports a good deal. Nothing is returned, since Textual
+            # would wait for a task that it is given, and this one lasts as long as the screen.
+            def begin() -> None:
+                self._spawn(self._in_background(background))
+
+            self.call_after_refresh(begin)
         self.set_interval(1.0, self.canvas.paint)
 
     async def on_unmount(self) -> None:
