@@ -26,8 +26,11 @@ app = typer.Typer(
 database_commands = typer.Typer(no_args_is_help=True, help="Create or check the database's schema.")
 app.add_typer(database_commands, name="db")
 
-# Flags that are meant alike before and after a command.
-EVERYWHERE = ("--config", "--data-dir", "--postgres", "--redis")
+# Flags that are meant alike before and after a command, and whether a value follows.
+EVERYWHERE = {
+    "--config": True, "--data-dir": True, "--postgres": True, "--redis": True, "--theme": True, "--colour": True,
+    "--ascii": False,
+}  # fmt: skip
 
 
 class Colour(StrEnum):
@@ -65,7 +68,7 @@ def hoisted(arguments: Sequence[str]) -> list[str]:
     while place < end:
         flag, equals, _ = rest[place].partition("=")
         if flag in EVERYWHERE:
-            width = 1 if equals else 2
+            width = 2 if EVERYWHERE[flag] and not equals else 1
             front += rest[place : place + width]
             del rest[place : place + width]
             end -= width
@@ -101,6 +104,7 @@ def console(
 ) -> None:
     """The screen; one plain snapshot where there is no terminal."""
     import crewtop
+    from crewtop.commands.screen import Style
 
     if version:
         typer.echo(f"crewtop {crewtop.__version__}")
@@ -111,16 +115,16 @@ def console(
         "data_dir": data_dir,
         "screen": {name: value for name, value in (("theme", theme), ("interval_seconds", interval)) if value},
     }
-    context.obj = (config, {name: value for name, value in flags.items() if value})
+    style = Style(theme=theme, interval=interval, ascii=ascii_only, colour=colour.value, read_only=read_only)
+    context.obj = (config, {name: value for name, value in flags.items() if value}, style)
     if context.invoked_subcommand is not None:
         return
     if not terminal():
         from crewtop.commands.read import print_snapshot
 
         raise typer.Exit(run(print_snapshot(configuration(context), as_json=False)))
-    from crewtop.commands.screen import Style, open_screen, styled
+    from crewtop.commands.screen import open_screen, styled
 
-    style = Style(theme=theme, interval=interval, ascii=ascii_only, colour=colour.value, read_only=read_only)
     raise typer.Exit(open_screen(lambda: configuration(context), styled(style, config), pool=pool))
 
 
@@ -191,7 +195,7 @@ def enqueue(
         str | None, typer.Option("--inputs-json", metavar="JSON", help="All inputs, or - for stdin.")
     ] = None,
     queue: Annotated[str, typer.Option("--queue")] = "default",
-    priority: Annotated[int, typer.Option("--priority", "-p", help="0 first to 4 last.")] = 3,
+    priority: Annotated[str, typer.Option("--priority", "-p", help="0 to 4, or critical, high, normal, low.")] = "3",
     max_attempts: Annotated[int, typer.Option("--max-attempts")] = 3,
     budget: Annotated[
         float | None, typer.Option("--budget", metavar="SECONDS", help="Kill a run after so long.")
@@ -253,7 +257,7 @@ def demo(
         seconds=seconds if once else None, slots=slots, rate=rate, latency=latency,
         failures=failures, hang=hang, no_usage=no_usage, seed=seed,
     )  # fmt: skip
-    raise typer.Exit(run_demo(configuration(context), plan, screen=not once and terminal()))
+    raise typer.Exit(run_demo(configuration(context), plan, context.obj[2] if not once and terminal() else None))
 
 
 @database_commands.command("init")
@@ -282,7 +286,7 @@ def configuration(context: typer.Context) -> Configuration:
     """The settings under this command's flags."""
     from crewtop.config import load
 
-    config, flags = context.obj
+    config, flags, _ = context.obj
     return load(config, flags)
 
 

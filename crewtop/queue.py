@@ -98,20 +98,26 @@ class Queue:
         TimeoutError if it has not ended by then, Refused where there is no such task, Unavailable if the database
         cannot answer.
         """
-        async with asyncio.timeout(timeout):
-            wait, longest = RESULT_POLL_SECONDS
-            while True:
-                found = await producer.ending(self._database, task_id)
-                if found is None:
-                    raise Refused(f"there is no task {task_id}")
-                if found.status is TaskStatus.COMPLETED and found.result is not None:
-                    return json.loads(found.result)
-                if found.status in (TaskStatus.COMPLETED, TaskStatus.FAILED):
-                    raise TaskFailed(f"task {task_id} {found.status}: {found.error or 'no reason was given'}")
-                if found.status is TaskStatus.CANCELLED:
-                    raise TaskCancelled(f"task {task_id} was cancelled")
-                await asyncio.sleep(wait)
-                wait = min(wait * 1.5, longest)
+        try:
+            async with asyncio.timeout(timeout):
+                return await self._wait_for_result(task_id)
+        except TimeoutError:
+            raise TimeoutError(f"task {task_id} has not ended within {timeout:g} s") from None
+
+    async def _wait_for_result(self, task_id: int) -> Any:
+        wait, longest = RESULT_POLL_SECONDS
+        while True:
+            found = await producer.ending(self._database, task_id)
+            if found is None:
+                raise Refused(f"there is no task {task_id}")
+            if found.status is TaskStatus.COMPLETED and found.result is not None:
+                return json.loads(found.result)
+            if found.status in (TaskStatus.COMPLETED, TaskStatus.FAILED):
+                raise TaskFailed(f"task {task_id} {found.status}: {found.error or 'no reason was given'}")
+            if found.status is TaskStatus.CANCELLED:
+                raise TaskCancelled(f"task {task_id} was cancelled")
+            await asyncio.sleep(wait)
+            wait = min(wait * 1.5, longest)
 
     async def cancel(self, task_id: int, reason: str | None = None) -> bool:
         """Cancel a task: at once if it has not started, else its process is killed. False if it had already ended.

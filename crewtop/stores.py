@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from crewtop.config import Settings
 from crewtop.live.fast_lane import FastLane
 from crewtop.model.errors import CrewtopError
 from crewtop.store import schema
 from crewtop.store.database import Database
+
+REVIVE_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +53,26 @@ async def addresses(settings: Settings) -> AsyncIterator[Addresses]:
         servers = await asyncio.to_thread(pair.__enter__)
     except embedded.EmbeddedError as error:
         raise CrewtopError(str(error)) from None
+    keeper = asyncio.create_task(_keep_alive(settings.data_dir))
     try:
         yield Addresses(servers.dsn, url or servers.redis_url, servers.redis_error or "none", embedded=True)
     finally:
+        keeper.cancel()
+        await asyncio.wait([keeper])
         await asyncio.to_thread(pair.__exit__, None, None, None)
+
+
+async def _keep_alive(data_dir: Path | None) -> None:
+    """Start the embedded servers again where they died: nobody else could. Joining a pair that runs takes 2 ms."""
+    from crewtop import embedded
+
+    def join() -> None:
+        with suppress(embedded.EmbeddedError), embedded.running(data_dir):
+            pass
+
+    while True:
+        await asyncio.sleep(REVIVE_SECONDS)
+        await asyncio.to_thread(join)
 
 
 @asynccontextmanager

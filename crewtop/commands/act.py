@@ -13,6 +13,7 @@ from crewtop import operations
 from crewtop.config import Configuration
 from crewtop.model.errors import Refused
 from crewtop.model.operations import RULES, Action
+from crewtop.model.task import Priority
 from crewtop.queue import Queue
 from crewtop.stores import stores
 from crewtop.text import shown
@@ -53,7 +54,7 @@ async def enqueue_task(
     pairs: list[str],
     inputs_json: str | None,
     queue_name: str,
-    priority: int,
+    priority: str,
     max_attempts: int,
     budget_seconds: float | None,
 ) -> int:
@@ -67,12 +68,19 @@ async def enqueue_task(
             crew,
             inputs,
             queue=queue_name,
-            priority=priority,
+            priority=_priority(priority),
             max_attempts=max_attempts,
             budget=_budget(budget_seconds),
         )
     typer.echo(task_id)
     return 0
+
+
+def _priority(text: str) -> int:
+    names = {level.name.lower(): int(level) for level in Priority} | {str(int(level)): int(level) for level in Priority}
+    if text.lower() not in names:
+        raise Refused(f"priority {text} is out of range: use 0 to 4, or critical, high, normal, low")
+    return names[text.lower()]
 
 
 def _budget(seconds: float | None) -> timedelta | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,32 +18,60 @@ from crewtop.worker.work import registered
 
 LOG_BYTES = 10 * 1024 * 1024
 KILL_AFTER_GRACE_SECONDS = 15.0
+RESTART_SECONDS = 2.0
+
+
+class Pool:
+    """A worker as a process of its own session, so that no key and no hang-up of this terminal reaches it unasked.
+
+    One that dies is started again. Its log is pool.log in the data folder.
+    """
+
+    def __init__(self, command: Sequence[str], env: Mapping[str, str], log: Path) -> None:
+        self._command, self._env, self._log = command, env, log
+        self._over = threading.Event()
+        self.process = self._start()
+        self._keeper = threading.Thread(target=self._keep, name="pool", daemon=True)
+        self._keeper.start()
+
+    def end(self, grace_seconds: float) -> None:
+        """Drain it: it gets its grace, and what it could not finish goes back to the queue."""
+        self._over.set()
+        self._keeper.join()
+        end(self.process, grace_seconds, f"draining the pool, log in {self._log}")
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        with self._log.open("ab") as output:
+            return subprocess.Popen(
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=own_environment(**self._env),
+                start_new_session=True,
+            )
+
+    def _keep(self) -> None:
+        while not self._over.wait(RESTART_SECONDS):
+            # Status 0 is a worker that an operator drained, and 2 one that cannot work: its log says why.
+            if self.process.poll() not in (None, 0, 2):
+                self.process = self._start()
 
 
 @contextmanager
 def pool_worker(
     configuration: Configuration, slots: int, flags: Sequence[str], env: Mapping[str, str]
-) -> Iterator[subprocess.Popen[bytes]]:
-    """A worker as a process of its own session, so that no key and no hang-up of this terminal reaches it unasked.
+) -> Iterator[Pool]:
+    """A Pool for as long as the block lasts; flags and env lead it to the same stores.
 
-    flags name the same stores for it; its log is pool.log in the data folder. On the way out it is drained: it gets
-    its grace, and what it could not finish goes back to the queue. A screen that is killed leaves it running.
+    A screen that is killed leaves it running. Raises CrewtopError where no crew is registered.
     """
     registered(configuration)  # said here, since a worker would say it into its log
-    log = log_file(configuration)
-    with log.open("ab") as output:
-        process = subprocess.Popen(
-            worker_command("--slots", str(slots), *flags),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            env=own_environment(**env),
-            start_new_session=True,
-        )
+    pool = Pool(worker_command("--slots", str(slots), *flags), env, log_file(configuration))
     try:
-        yield process
+        yield pool
     finally:
-        end(process, configuration.settings.worker.grace_seconds, f"draining the pool, log in {log}")
+        pool.end(configuration.settings.worker.grace_seconds)
 
 
 def end(process: subprocess.Popen[bytes], grace_seconds: float, doing: str) -> None:

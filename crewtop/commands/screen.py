@@ -68,7 +68,7 @@ def open_screen(
             worker = stack.enter_context(
                 pool_worker(configuration, pool, store_flags(configuration), store_environment(configuration))
             )
-            worker_id = worker_id_of(worker.pid)
+            worker_id = worker_id_of(worker.process.pid)
         options = ScreenOptions(
             theme=style.theme or DEFAULT_THEME,
             theme_folder=theme_folder(),

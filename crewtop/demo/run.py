@@ -6,7 +6,7 @@ import asyncio
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import typer
 
 from crewtop.commands.pool import end, pool_worker, python_module, store_flags
 from crewtop.commands.read import print_snapshot
+from crewtop.commands.screen import Style, open_screen, styled
 from crewtop.config import Configuration, load
 from crewtop.demo.traffic import tasks
 from crewtop.model.errors import CrewtopError
@@ -42,8 +43,8 @@ class Demo:
     seed: int
 
 
-def run_demo(configuration: Configuration, plan: Demo, *, screen: bool) -> int:
-    """Run the demo until the screen is quit, or for plan.seconds; answers the exit code.
+def run_demo(configuration: Configuration, plan: Demo, style: Style | None) -> int:
+    """Run the demo on a screen of that style, or without one for plan.seconds; answers the exit code.
 
     It never touches configured servers, so that simulated figures cannot mix with real ones: it starts the embedded
     pair in a folder of its own.
@@ -55,18 +56,20 @@ def run_demo(configuration: Configuration, plan: Demo, *, screen: bool) -> int:
         provider = stack.enter_context(_provider(plan))
         env = {"CREWTOP_DEMO_PROVIDER": provider, **servers}
         stack.enter_context(pool_worker(shop, plan.slots, store_flags(shop), env))
-        if screen:
-            from crewtop.commands.screen import Style, open_screen, styled
-
-            style = styled(Style(title="demo shop"), None)
+        typer.echo(
+            f"crewtop: look at this demo from elsewhere with `crewtop --data-dir {shop.settings.data_dir}`", err=True
+        )
+        if style is not None:
+            style = styled(replace(style, title="demo shop"), None)
             return open_screen(lambda: shop, style, beside=lambda: _trickle(shop, plan))
         return asyncio.run(_once(shop, plan))
 
 
 def _shop(configuration: Configuration, toml: Path) -> Configuration:
+    """The demo's settings: in the folder that --data-dir names, else in one of its own beside the real one."""
     from crewtop.embedded.place import default_data_dir
 
-    folder = (configuration.settings.data_dir or default_data_dir()) / "demo"
+    folder = configuration.settings.data_dir or default_data_dir() / "demo"
     return load(toml, {"data_dir": folder, "postgres": {"dsn": None}, "redis": {"url": None}})
 
 
@@ -81,9 +84,11 @@ def _servers(shop: Configuration) -> Iterator[dict[str, str]]:
 
 
 async def _prepare(shop: Configuration) -> None:
-    """Begin with an empty shop, unless another demo is at work in it."""
+    """Begin with an empty shop, unless another demo is at work in it. Raises CrewtopError where real tasks are."""
     async with stores(shop.settings, "crewtop demo", connections=1) as opened:
         picture = await Monitor(opened, shop.settings.screen.no_progress_seconds).snapshot()
+        if picture.queues and not picture.simulated:
+            raise CrewtopError(f"{shop.settings.data_dir} holds tasks that are no demo's: name another --data-dir")
         if not any(worker.state in ("running", "draining") for worker in picture.workers):
             await schema.renew(opened.database)
         await schema.mark_simulated(opened.database)

@@ -28,12 +28,13 @@ def raised(error: BaseException) -> Raised:
     throttled = refusal is not None and _status(refusal) == 429 and "insufficient_quota" not in _text(refusal)
     asks_human = any(isinstance(link, EOFError) and "reading a line" in _text(link) for link in links)
     message = "this crew asks for human input, which a worker cannot give" if asks_human else _message(links)
+    ours = isinstance(error, TerminalError)  # it says what to mend; a traceback of ours would not help anybody
     return Raised(
         at=time.monotonic(),
-        error_type=_type_name(links[-1]),
+        error_type=_type_name(error if ours else links[-1]),
         error=cut_middle(message, _MOST_MESSAGE),
         traceback=cut_middle("".join(traceback.format_exception(error)), _MOST_TRACEBACK),
-        terminal=isinstance(error, TerminalError) or asks_human or (refusal is not None and not throttled),
+        terminal=ours or asks_human or (refusal is not None and not throttled),
         throttled=throttled,
         retry_after=_retry_after(refusal) if throttled else None,
     )

@@ -43,7 +43,7 @@ def load(crew: str, target: str, folder: str) -> Work:
     """
     try:
         return _as_work(_find(target, folder), called=False)
-    except (ImportError, _UnsuitableError) as error:
+    except (ImportError, UnsuitableError) as error:
         fault = _import_fault(error, target, folder) if isinstance(error, ImportError) else str(error)
         raise LoadError(_sentence(crew, target, fault)) from error
     except Exception as error:
@@ -52,7 +52,7 @@ def load(crew: str, target: str, folder: str) -> Work:
         raise LoadError(_sentence(crew, target, f"{type(error).__name__}: {error}")) from error
 
 
-class _UnsuitableError(Exception):
+class UnsuitableError(Exception):
     """What the target names is no crew."""
 
 
@@ -72,13 +72,13 @@ def _find(target: str, folder: str) -> object:
         return Path(folder, target)
     module, _, attributes = target.partition(":")
     if not (module and attributes):
-        raise _UnsuitableError("a target reads 'module:attribute' or names a .jsonc file")
+        raise UnsuitableError("a target reads 'module:attribute' or names a .jsonc file")
     found: object = importlib.import_module(module)
     for name in attributes.split("."):
         try:
             found = getattr(found, name)
         except AttributeError:
-            raise _UnsuitableError(f"there is no {name!r} in {module!r}") from None
+            raise UnsuitableError(f"there is no {name!r} in {module!r}") from None
     return found
 
 
@@ -91,12 +91,12 @@ def _as_work(found: object, called: bool) -> Work:
             return work
     if called or inspect.isclass(found) or not callable(found):
         what = f"it returns a {type(found).__name__}" if called else f"it is a {_kind_of(found)}"
-        raise _UnsuitableError(f"{what}, and not {_ACCEPTED}")
+        raise UnsuitableError(f"{what}, and not {_ACCEPTED}")
     if _takes(found, {}):
         return Work("callable", lambda inputs: _finished(found(inputs)))
     if _takes(found):
         return _as_work(_finished(found()), called=True)
-    raise _UnsuitableError("it must have one parameter, for the inputs, or none if it returns a crew")
+    raise UnsuitableError("it must have one parameter, for the inputs, or none if it returns a crew")
 
 
 def _kind_of(found: object) -> str:

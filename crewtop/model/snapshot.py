@@ -150,7 +150,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
-    """One line of the task list. age in seconds since created_at; attempt counts spent attempts and the running one.
+    """One line of the task list. age in seconds since created_at; attempt counts the spent ones and the current.
 
     error is at most 500 characters; step is the last run's position, step_count and agent.
     """

@@ -6,6 +6,10 @@ NO_PROGRESS_SECONDS = 180.0
 """A run without a step, call or tool event for this long is stuck, unless configured otherwise."""
 
 
+CALLABLE = "running a function"
+"""What a run does that tells of no progress while it lasts: only its budget and its lease are judged."""
+
+
 def stuck_reason(
     lease_overdue: float | None,
     age: float | None,
@@ -23,6 +27,6 @@ def stuck_reason(
         return "lease expired, worker gone"
     if budget is not None and age is not None and age > budget:
         return f"over its budget of {budget:g} s"
-    if idle is not None and idle > limit:
+    if idle is not None and idle > limit and activity != CALLABLE:
         return f"no progress in {activity}" if activity else "no progress"
     return None

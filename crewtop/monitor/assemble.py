@@ -161,7 +161,7 @@ def _worker(row: Mapping[str, Any]) -> WorkerRow:
         state=state,
         slots=row["slots"],
         desired_slots=row["desired_slots"],
-        busy=row["busy"],
+        busy=row["running"],
         queues=tuple(row["queues"]) if row["queues"] is not None else None,
         crews=tuple(row["crews"]),
         started_at=datetime.fromisoformat(row["started_at"]),

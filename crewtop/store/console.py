@@ -169,7 +169,7 @@ def _task_row(row: asyncpg.Record, no_progress_seconds: float) -> TaskRow:
         created_at=row["created_at"],
         run_at=row["run_at"],
         finished_at=row["finished_at"],
-        attempt=row["failed_runs"] + running,
+        attempt=row["failed_runs"] + (status in (TaskStatus.RUNNING, TaskStatus.COMPLETED)),
         max_attempts=row["max_attempts"],
         step_position=row["step_position"],
         step_count=row["step_count"],

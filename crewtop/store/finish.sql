@@ -68,10 +68,15 @@ WITH report AS MATERIALIZED (
       -- A report that was taken before, by a commit whose answer got lost, is not late.
       AND (j.id IS NOT NULL OR r.outcome IN ('lost', 'superseded') AND NOT r.late)
     RETURNING r.id, r.waited_seconds
+), cut_short AS (
+    UPDATE crewtop.steps AS s
+    SET status = 'failed', error = coalesce(left(j.error, 2000), replace(j.outcome, '_', ' '))
+    FROM judged AS j
+    WHERE s.run_id = j.run_id AND s.run_id = ANY ($2) AND s.status = 'running' AND j.id IS NOT NULL
 ), history AS (
     INSERT INTO crewtop.task_history (task_id, version, old_status, new_status, run_id, actor, reason)
     SELECT m.id, m.version, 'running', m.status, m.run_id, 'worker:' || $1,
-           CASE WHEN j.outcome <> 'completed' THEN concat_ws(': ', replace(j.outcome, '_', ' '), left(j.error, 200)) END
+           CASE WHEN j.outcome <> 'completed' THEN coalesce(left(j.error, 200), replace(j.outcome, '_', ' ')) END
     FROM moved AS m JOIN judged AS j USING (id)
 ), counted AS (
     SELECT j.queue, j.crew, j.new_status, j.outcome, e.waited_seconds, j.seconds,

@@ -36,6 +36,10 @@ WITH operation AS (
     FROM eligible AS e
     WHERE r.id = e.run_id AND r.id = ANY (ARRAY(SELECT run_id FROM eligible))
       AND e.status = 'running' AND e.new_status <> 'running'
+), cut_short AS (
+    UPDATE crewtop.steps AS s SET status = 'failed', error = $1 || ' by ' || $4
+    FROM eligible AS e
+    WHERE s.run_id = e.run_id AND s.status = 'running' AND e.status = 'running' AND e.new_status <> 'running'
 ), history AS (
     INSERT INTO crewtop.task_history (task_id, version, old_status, new_status, run_id, actor, reason)
     SELECT m.id, m.version, e.status, m.status, e.run_id, 'operator:' || $4,

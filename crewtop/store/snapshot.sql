@@ -54,8 +54,12 @@ SELECT json_build_object(
     WHERE $5 AND at >= date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'
       AND at < date_bin('10 seconds', coalesce($1, now() - interval '1 hour'), 'epoch')),
 'workers', (SELECT json_agg(w) FROM (
-    SELECT *, extract(epoch FROM now() - heartbeat_at) AS heartbeat_age FROM crewtop.workers
-    WHERE heartbeat_at > now() - interval '15 minutes' ORDER BY host, started_at LIMIT 500) AS w),
+    SELECT w.*, extract(epoch FROM now() - heartbeat_at) AS heartbeat_age, coalesce(b.n, 0) AS running
+    FROM crewtop.workers AS w
+    LEFT JOIN (SELECT worker_id, count(*) AS n FROM crewtop.tasks WHERE status = 'running' GROUP BY worker_id) AS b
+      ON b.worker_id = w.id
+    WHERE heartbeat_at > now() - interval '15 minutes'
+    ORDER BY stopped_at IS NOT NULL, host, started_at LIMIT 500) AS w),
 'running', (SELECT json_agg(r) FROM (
     SELECT t.id AS task_id, t.run_id, t.queue, t.crew, t.priority, t.worker_id, t.tokens, t.cost::text, t.unpriced_calls,
            t.calls, t.budget_seconds, t.cancel_requested_at IS NOT NULL AS cancelling,
@@ -69,7 +73,8 @@ SELECT json_build_object(
     SELECT t.queue, count(*) AS n
     FROM crewtop.tasks AS t JOIN crewtop.runs AS r ON r.id = t.run_id
     WHERE t.status = 'running'
-      AND (t.lease_expires_at < now() OR r.progress_at < now() - make_interval(secs => $3)
+      AND (t.lease_expires_at < now()
+           OR r.progress_at < now() - make_interval(secs => $3) AND r.activity IS DISTINCT FROM 'running a function'
            OR r.claimed_at < now() - make_interval(secs => t.budget_seconds))
     GROUP BY t.queue) AS s)
 )

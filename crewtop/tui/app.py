@@ -74,8 +74,8 @@ class CrewtopApp(App[int], inherit_bindings=False):
         for feed in (self._snapshots, self._pages, self._details):
             self._spawn(feed.run())
         if (background := self._background) is not None:
-            # Not before the first frame is out: what starts there imports a good deal. Nothing is returned, since Textual
-            # would wait for a task that it is given, and this one lasts as long as the screen.
+            # Not before the first frame is out: what starts there imports a good deal. Nothing is returned, since
+            # Textual would wait for a task that it is given, and this one lasts as long as the screen.
             def begin() -> None:
                 self._spawn(self._in_background(background))
 
@@ -175,7 +175,8 @@ class CrewtopApp(App[int], inherit_bindings=False):
         return request, await self.source.tasks(*request)
 
     def _told_page(self, answer: tuple[Request, TaskPage]) -> None:
-        if not self.session.frozen:
+        # Frozen is what was on the screen; what the operator asks for since is still answered, once.
+        if not self.session.frozen or self.session.tasks.loading:
             self.session.tasks.take(answer[1], answer[0])
             self._show()
 

@@ -20,6 +20,7 @@ from crewtop.model.events import (
 )
 from crewtop.model.ledger import CallEntry, Progress, StepEntry
 from crewtop.model.pricing import Rates, tokens
+from crewtop.model.stuck import CALLABLE
 from crewtop.model.task import Claim
 from crewtop.text import storable, storable_json
 
@@ -55,7 +56,8 @@ class Story:
         match event:
             case Loaded():
                 self.step_count = event.step_count
-                return [self._progress(event.at, None, None, "starting")]
+                doing = CALLABLE if event.kind == "callable" else "starting"
+                return [self._progress(event.at, None, None, doing)]
             case StepStarted():
                 self._steps[event.position] = event
                 return [

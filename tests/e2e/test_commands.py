@@ -23,6 +23,7 @@ from tests.store.helpers import end, put, take
         (["tasks", "--config=c", "--json", "--redis", "r"], ["--config=c", "--redis", "r", "tasks", "--json"]),
         (["enqueue", "x", "--", "--config", "y"], ["enqueue", "x", "--", "--config", "y"]),
         (["tasks", "--config"], ["--config", "tasks"]),
+        (["demo", "--ascii", "--theme", "x"], ["--ascii", "--theme", "x", "demo"]),
         ([], []),
     ],
 )
@@ -100,7 +101,7 @@ async def test_the_snapshot_as_json_has_every_field_and_no_secret(site: Site) ->
         (["show", "42"], "there is no task 42: `crewtop tasks` lists them"),
         (["enqueue", "echo", "--input", "novalue"], "--input 'novalue' is not of the form key=value"),
         (["enqueue", "echo", "--inputs-json", "[1]"], "--inputs-json is a list: use an object"),
-        (["enqueue", "echo", "--priority", "9"], "priority 9 is out of range: use 0 to 4"),
+        (["enqueue", "echo", "--priority", "9"], "priority 9 is out of range: use 0 to 4, or critical"),
         (["--config", "/no/such.toml", "tasks"], "/no/such.toml: there is no such file"),
         (["enqueue", "echo", "--budget", "1e15"], "--budget 1e+15 is out of range"),
         (["enqueue", "echo", "--budget", "nan"], "--budget nan is out of range"),

@@ -102,7 +102,7 @@ QUEUES = (
         error_rate=0.001,
         cost_per_1000=usd("0.42"),
     ),
-    QueueRow("nightly", ready=6, later=120, next_due=NOW + timedelta(hours=9), no_worker=("translate",)),
+    QueueRow("nightly", ready=6, later=120, oldest=95.0, next_due=NOW + timedelta(hours=9), no_worker=("translate",)),
 )
 
 

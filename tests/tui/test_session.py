@@ -281,7 +281,11 @@ def hostile_detail(text: str) -> TaskDetail:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_is_shown_as_it_is_and_obeyed_nowhere(text: str) -> None:
     made = session()
-    queues = (replace(BUSY.queues[0], name=text, paused=True, paused_by=text, paused_reason=text, no_worker=(text,)),)
+    queues = (
+        replace(
+            BUSY.queues[0], name=text, paused=True, paused_by=text, paused_reason=text, oldest=60.0, no_worker=(text,)
+        ),
+    )
     workers = (replace(BUSY.workers[0], id=text, host=text, crews=(text,), queues=(text,)),)
     running = (replace(BUSY.running[0], crew=text, queue=text, agent=text, worker_id=text, stuck=text, activity=text),)
     made.take(

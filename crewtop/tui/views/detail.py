@@ -246,8 +246,10 @@ class Detail:
         if pane != "error":
             return text, "text" if pane == "log" else "json"
         where = self._where("error")
-        if where is None or self.detail is None:
+        if self.detail is None:
             return "", "text"
+        if where is None:  # failed by an operator before any run
+            return self.detail.task.error or "", "text"
         run = next(run for run in self.detail.runs if run.id == where[0])
         cause = ": ".join(part for part in (run.error_type, run.error.text if run.error else None) if part)
         late = f"run {run.id} on {run.worker_id} at {self.manner.clock(run.finished_at or run.claimed_at)}"

@@ -159,8 +159,8 @@ def _rate(points: Sequence[Point], bucket: float, what: str) -> str:
 
 
 def _growth(points: Sequence[Point], bucket: float) -> str:
-    """How fast the backlog grew over the last five minutes, a minute."""
-    last = points[-round(300 / bucket) :]
+    """How fast the backlog grew over the last minute."""
+    last = points[-round(60 / bucket) - 1 :]
     if len(last) < 2:
         return ""
     a_minute = round((last[-1].backlog - last[0].backlog) * 60 / (bucket * (len(last) - 1)))

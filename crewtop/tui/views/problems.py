@@ -13,6 +13,9 @@ from crewtop.tui.paint import Role
 from crewtop.tui.views.cells import coarse
 from crewtop.tui.views.tables import GOOD_LEVEL
 
+STARTING_SECONDS = 10.0
+"""A worker takes a few seconds to import CrewAI; until then it is no news that nobody takes the first tasks."""
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -39,7 +42,7 @@ def _stores(snapshot: Snapshot) -> list[Problem]:
         Problem(
             "redis",
             "redis",
-            f"is down{why}; tasks go on by polling, without live logs and presence",
+            f"down: tasks go on by polling, without live logs{why}",
             "watch",
             Go(View.WORKERS),
         )
@@ -58,7 +61,7 @@ def _queues(snapshot: Snapshot) -> list[Problem]:
 
 def _of_queue(queue: QueueRow) -> list[tuple[str, str, Role]]:
     found: list[tuple[str, str, Role]] = []
-    if queue.no_worker:
+    if queue.no_worker and (queue.oldest or 0) > STARTING_SECONDS:
         crews = ", ".join(queue.no_worker)
         found.append(("no worker", f"no live worker has the crew {crews}: {words.count(queue.ready)} ready", "wrong"))
     if queue.level is not None and queue.level < GOOD_LEVEL:
