@@ -17,6 +17,9 @@ STARTING_SECONDS = 10.0
 """A worker takes a few seconds to import CrewAI; until then it is no news that nobody takes the first tasks."""
 
 
+MOURNING_SECONDS = 120.0
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One line: whose problem, what it is in words, how bad (wrong or watch), and where Enter leads."""
@@ -86,7 +89,8 @@ def _workers(snapshot: Snapshot) -> list[Problem]:
     return [
         Problem("worker", worker.host, _late(worker), "wrong", Go(View.WORKERS))
         for worker in snapshot.workers
-        if worker.state == "late"
+        # Once others have its tasks, a dead worker is history after a while, not an alarm.
+        if worker.state == "late" and (worker.busy or worker.heartbeat_age < MOURNING_SECONDS)
     ]
 
 
