@@ -1,10 +1,11 @@
--- Fold what finished, as appended, into one row for each 10-second bucket, queue, crew and worker.
+-- Fold what finished, in buckets of $1 seconds (0: as appended), into one row for each bucket of $2 seconds, queue, crew
+-- and worker, once it is $3 seconds old.
 WITH gone AS MATERIALIZED (
     DELETE FROM crewtop.stats
     WHERE ctid = ANY (ARRAY(SELECT ctid FROM crewtop.stats
-                            WHERE span = 0 AND at < now() - make_interval(secs => $1)
+                            WHERE span = $1 AND at < now() - make_interval(secs => $3)
                             LIMIT 20000 FOR UPDATE SKIP LOCKED))
-    RETURNING date_bin('10 seconds', at, 'epoch') AS bin, *
+    RETURNING date_bin(make_interval(secs => $2), at, 'epoch') AS bin, *
 ), bars AS (
     SELECT bin, queue, crew, worker_id, measure, key, sum(value::bigint) AS n
     FROM gone CROSS JOIN LATERAL (
@@ -20,7 +21,7 @@ WITH gone AS MATERIALIZED (
     FROM bars GROUP BY bin, queue, crew, worker_id
 )
 INSERT INTO crewtop.stats (at, span, queue, crew, worker_id, completed, failed, retried, met, missed, wait, run_ok, run_bad)
-SELECT g.bin, 10, g.queue, g.crew, g.worker_id, sum(completed), sum(failed), sum(retried), sum(met), sum(missed),
+SELECT g.bin, $2, g.queue, g.crew, g.worker_id, sum(completed), sum(failed), sum(retried), sum(met), sum(missed),
        coalesce(h.wait, '{}'), coalesce(h.run_ok, '{}'), coalesce(h.run_bad, '{}')
 FROM gone AS g LEFT JOIN histograms AS h USING (bin, queue, crew, worker_id)
 GROUP BY g.bin, g.queue, g.crew, g.worker_id, h.wait, h.run_ok, h.run_bad

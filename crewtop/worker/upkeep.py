@@ -1,4 +1,4 @@
-"""What every worker does for all: take back expired leases, close unanswered calls, fold counters and rollups."""
+"""What every worker does for all: take back expired leases, close unanswered calls, keep tables small."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ log = structlog.get_logger()
 RESCUES_A_LEASE = 2
 RESCUES_A_TIME = 100
 FOLD_SECONDS = 5.0
+PRUNE_SECONDS = 3_600.0
 CLOSE_CALLS_SECONDS = 60.0
 
 
@@ -49,10 +50,14 @@ def upkeep(
     async def fold() -> None:
         await housekeeping.fold(database)
 
+    async def prune() -> None:
+        await housekeeping.prune(database)
+
     return [
         every(lease_seconds / RESCUES_A_LEASE, "rescue", rescue),
         every(CLOSE_CALLS_SECONDS, "close calls", close_calls),
         every(FOLD_SECONDS, "fold", fold),
+        every(PRUNE_SECONDS, "prune", prune),
     ]
 
 

@@ -72,6 +72,6 @@ def test_the_unpacked_wheel_runs_the_demo_without_the_checkout(unpacked: Path, h
     assert "simulated provider" in ran.stdout
     assert "support" in ran.stdout
     assert "research" in ran.stdout
-    log = (home / "data" / "demo" / "pool.log").read_text()
+    log = (home / "data" / "pool.log").read_text()
     assert "outcome=completed" in log
     assert str(ROOT) not in log

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from crewtop.model.filters import TaskFilter, parse
+from crewtop.model.pricing import Tokens
 from crewtop.model.task import NewTask, RunOutcome
-from crewtop.store import console, housekeeping, producer
+from crewtop.store import console, housekeeping, lease, ledger, producer
 from crewtop.store.database import Database, statement
-from tests.store.helpers import counters_are_true, due, end, one, put, take
+from tests.store.helpers import beat, call, counters_are_true, due, end, one, put, take
 
 
 async def ids(database: Database, words: str, sort: str = "newest") -> list[int]:
@@ -87,6 +90,39 @@ async def test_folding_changes_no_sum(database: Database) -> None:
     await housekeeping.fold(database)
     await counters_are_true(database)
     assert await one(database, "SELECT count(*) FROM crewtop.depth WHERE span = 10") == 0
+
+
+async def test_rollups_grow_coarser_with_age_and_keep_their_sums(database: Database) -> None:
+    await put(database, *["a"] * 12)
+    claims = await take(database, limit=12)
+    for number, claim in enumerate(claims):
+        await ledger.record_calls(database, [call(claim, tokens=Tokens(1, 0, 0, 1, 0), cost=Decimal("0.5"))])
+        await end(database, claim, RunOutcome.COMPLETED, result="1")
+        for table in ("stats", "model_stats"):
+            await one(
+                database,
+                f"""UPDATE crewtop.{table} SET at = date_trunc('hour', now()) - interval '4 d' + $1 * interval '7 s'
+                    WHERE at > now() - interval '1 min'""",
+                number,
+            )
+    sums = """SELECT sum(completed), (SELECT sum(bar.value::int) FROM crewtop.stats, jsonb_each_text(run_ok) AS bar),
+                     (SELECT (sum(calls), sum(cost))::text FROM crewtop.model_stats) FROM crewtop.stats"""
+    async with database.connection() as connection:
+        before = await connection.fetchrow(sums)
+    for _ in range(3):
+        await housekeeping.fold(database)
+    async with database.connection() as connection:
+        assert await connection.fetchrow(sums) == before
+    for table in ("stats", "model_stats"):
+        assert await one(database, f"SELECT array_agg(span) FROM crewtop.{table}") == [3_600]
+
+
+async def test_a_worker_that_nobody_has_heard_of_for_a_week_is_forgotten(database: Database) -> None:
+    for worker in ("old", "new"):
+        await lease.heartbeat(database, beat(worker))
+    await one(database, "UPDATE crewtop.workers SET heartbeat_at = now() - interval '8 d' WHERE id = 'old'")
+    await housekeeping.prune(database)
+    assert await one(database, "SELECT array_agg(id) FROM crewtop.workers") == ["new"]
 
 
 async def test_counters_follow_deletes_and_truncates(database: Database) -> None:
