@@ -16,6 +16,7 @@ from crewtop.store import schema
 from crewtop.stores import stores
 from crewtop.text import masked, shown
 from crewtop.worker.identity import fresh_identity
+from crewtop.worker.scratch import scratch_folder
 from crewtop.worker.supervisor import Supervisor
 from crewtop.worker.work import Work, registered
 
@@ -59,11 +60,12 @@ async def work(
             log.warning(
                 "redis", up=redis.up, detail=redis.detail, then="polling" if not redis.up else "keys may vanish"
             )
-        supervisor = Supervisor(fresh_identity(), job, opened.database, opened.live)
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            loop.add_signal_handler(number, supervisor.drain, settings.worker.grace_seconds)
-        await supervisor.run()
+        with scratch_folder() as scratch:
+            supervisor = Supervisor(fresh_identity(), job, opened.database, opened.live, scratch)
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+                loop.add_signal_handler(number, supervisor.drain, settings.worker.grace_seconds)
+            await supervisor.run()
     return 0
 
 

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import random
 import signal
-import tempfile
 import time
 from pathlib import Path
 
@@ -35,9 +34,12 @@ RETRY_SECONDS = (0.5, 10.0)
 
 
 class Supervisor:
-    """One worker process. run() ends when it has drained, or when a burst found nothing left."""
+    """One worker process. run() ends when it has drained, or when a burst found nothing left.
 
-    def __init__(self, identity: Identity, work: Work, database: Database, live: FastLane) -> None:
+    scratch: where each run gets a folder of its own.
+    """
+
+    def __init__(self, identity: Identity, work: Work, database: Database, live: FastLane, scratch: Path) -> None:
         self._me = identity
         self._work = work
         self._database = database
@@ -55,7 +57,7 @@ class Supervisor:
         self._done = asyncio.Event()
         self._recorder = Recorder(database, identity.id, work.service_levels, self._recorded)
         self._zygote: Zygote | None = None
-        self._scratch = tempfile.TemporaryDirectory(prefix="crewtop-runs-", ignore_cleanup_errors=True)
+        self._scratch = scratch
         self._usage = Usage()
 
     async def run(self) -> None:
@@ -154,7 +156,7 @@ class Supervisor:
         run = Run(
             claim,
             target=self._work.crews[claim.crew],
-            folder=Path(self._scratch.name) / str(claim.run_id),
+            folder=self._scratch / str(claim.run_id),
             env=self._work.env,
             rates=self._work.rates,
             budget_seconds=claim.budget_seconds or settings.budget_seconds,
@@ -302,7 +304,6 @@ class Supervisor:
             await lease.stop_worker(self._database, self._me.id)
         if self._zygote is not None:
             await self._zygote.close()
-        self._scratch.cleanup()
         log.info("worker ended", worker=self._me.id)
 
     async def _record_the_rest(self) -> None:
