@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from crewtop import toml
 from crewtop.model.errors import CrewtopError, Unavailable
@@ -45,7 +45,7 @@ def open_screen(
     style: Style,
     *,
     pool: int = 0,
-    beside: Callable[[], Awaitable[None]] | None = None,
+    beside: Callable[[], Coroutine[Any, Any, None]] | None = None,
 ) -> int:
     """Show the screen until it is quit; answers the exit code.
 
@@ -86,7 +86,7 @@ def open_screen(
             async with asyncio.TaskGroup() as group:
                 group.create_task(source.keep())
                 if beside is not None:
-                    group.create_task(_forever(beside))
+                    group.create_task(beside())
 
         return run_screen(source, options, background=background)
 
@@ -108,10 +108,6 @@ def styled(style: Style, file: Path | None) -> Style:
         theme=theme if isinstance(theme, str) else None,
         interval=float(interval) if isinstance(interval, int | float) and 0.1 <= interval <= 60 else None,
     )
-
-
-async def _forever(beside: Callable[[], Awaitable[None]]) -> None:
-    await beside()
 
 
 def theme_folder() -> Path:
@@ -141,18 +137,18 @@ class Opening:
 
         So a mistake in crewtop.toml is shown, and gone as soon as it is mended.
         """
-        Monitor, stores = await asyncio.to_thread(_machinery)  # noqa: N806
+        monitor, open_stores = await asyncio.to_thread(_machinery)
         while True:
             try:
                 settings = (await asyncio.to_thread(self._load)).settings
-                async with stores(
+                async with open_stores(
                     settings,
                     "crewtop screen",
                     connections=SCREEN_CONNECTIONS,
                     timeout=SCREEN_TIMEOUT_SECONDS,
                     prepared=False,
                 ) as opened:
-                    self._monitor = Monitor(opened, settings.screen.no_progress_seconds)
+                    self._monitor = monitor(opened, settings.screen.no_progress_seconds)
                     await asyncio.Event().wait()
             except CrewtopError as error:
                 self._why = str(error)
