@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +16,7 @@ from crewtop.model.task import Finish, Finished
 from crewtop.store import lease, ledger
 from crewtop.store.database import Database
 from crewtop.worker.story import Entry
+from crewtop.worker.upkeep import pause
 
 log = structlog.get_logger()
 T = TypeVar("T")
@@ -115,9 +115,7 @@ class Recorder:
                 log.exception("recording went wrong")
                 written = False
             if not written:
-                shortest, longest = BACKOFF_SECONDS
-                rest = min(longest, shortest * 2.0 ** min(self._failures, 8)) * random.uniform(0.5, 1.0)
-                await asyncio.sleep(rest)
+                await asyncio.sleep(pause(self._failures, BACKOFF_SECONDS))
 
     async def flush(self) -> bool:
         """Write everything that is pending; answers whether the database took it."""

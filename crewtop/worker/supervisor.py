@@ -22,7 +22,7 @@ from crewtop.store.database import Database
 from crewtop.worker.identity import Identity
 from crewtop.worker.recorder import Recorder
 from crewtop.worker.run import Run
-from crewtop.worker.upkeep import every, upkeep
+from crewtop.worker.upkeep import every, pause, upkeep
 from crewtop.worker.usage import Usage
 from crewtop.worker.verdict import Backoff
 from crewtop.worker.work import Work
@@ -127,12 +127,12 @@ class Supervisor:
             except CrewtopError as error:
                 failures += 1
                 log.warning("cannot claim", reason=str(error))
-                await self._wait(_rest(failures))
+                await self._wait(pause(failures, RETRY_SECONDS))
                 continue
             if claims:
                 if self._unable:
                     # It could start nothing: others shall have a chance before it tries again.
-                    await asyncio.sleep(_rest(self._unable))
+                    await asyncio.sleep(pause(self._unable, RETRY_SECONDS))
                 continue
             if self._work.burst and not self._runs:
                 break
@@ -290,7 +290,7 @@ class Supervisor:
             except ZygoteError as error:
                 failures += 1
                 log.error("no executors", reason=str(error))
-                await asyncio.sleep(_rest(failures))
+                await asyncio.sleep(pause(failures, RETRY_SECONDS))
 
     async def _close(self, keepers: list[asyncio.Task[None]]) -> None:
         self._hurry()
@@ -314,8 +314,3 @@ class Supervisor:
                 await asyncio.sleep(0.2)
         except Exception:
             log.exception("recording went wrong")
-
-
-def _rest(failures: int) -> float:
-    shortest, longest = RETRY_SECONDS
-    return min(longest, shortest * 2.0 ** min(failures, 8)) * random.uniform(0.5, 1.0)

@@ -77,3 +77,9 @@ async def every(seconds: float, what: str, do: Callable[[], Awaitable[None]], no
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds * random.uniform(0.75, 1.0)):
                 await wanted.wait()
+
+
+def pause(failures: int, between: tuple[float, float]) -> float:
+    """Jittered seconds to rest after so many failures in a row: doubling from the shortest to the longest."""
+    shortest, longest = between
+    return min(longest, shortest * 2.0 ** min(failures, 8)) * random.uniform(0.5, 1.0)
