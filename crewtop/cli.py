@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -132,6 +132,10 @@ def console(
 def worker(
     context: typer.Context,
     slots: Annotated[int | None, typer.Option("--slots", min=1, max=1000, help="Crews at once.")] = None,
+    crews_per_process: Annotated[
+        int | None,
+        typer.Option(min=1, max=1000, help="Run so many crews in one process: denser, but they die together."),
+    ] = None,
     queue: Annotated[list[str] | None, typer.Option("--queue", help="Only this queue; may be repeated.")] = None,
     burst: Annotated[bool, typer.Option("--burst", help="End when nothing is left to claim.")] = False,
     log_json: Annotated[bool, typer.Option("--log-json", help="Log a JSON object a line.")] = False,
@@ -139,7 +143,10 @@ def worker(
     """Run crews until told to stop. SIGTERM or Ctrl-C drains, a second one hurries."""
     from crewtop.worker.main import work
 
-    raise typer.Exit(run(work(configuration(context), slots=slots, queues=queue, burst=burst, log_json=log_json)))
+    given = {"slots": slots, "crews_per_process": crews_per_process}
+    flags = {name: value for name, value in given.items() if value is not None}
+    settings = configuration(context, {"worker": flags})
+    raise typer.Exit(run(work(settings, queues=queue, burst=burst, log_json=log_json)))
 
 
 @app.command()
@@ -282,12 +289,12 @@ def _act(context: typer.Context, action: str, ids: list[int], reason: str | None
     raise typer.Exit(run(act_on(configuration(context), action, ids, reason, yes=yes)))
 
 
-def configuration(context: typer.Context) -> Configuration:
-    """The settings under this command's flags."""
+def configuration(context: typer.Context, flags: Mapping[str, Any] | None = None) -> Configuration:
+    """The settings under this command's flags, nested like the file, and those that stand before it."""
     from crewtop.config import load
 
-    config, flags, _ = context.obj
-    return load(config, flags)
+    config, everywhere, _ = context.obj
+    return load(config, {**everywhere, **(flags or {})})
 
 
 def run(work: Coroutine[Any, Any, int]) -> int:

@@ -12,7 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -55,14 +55,40 @@ class QueueSettings(_Table):
     service_levels_seconds: tuple[Seconds, Seconds, Seconds, Seconds, Seconds] = SERVICE_LEVELS_SECONDS  # type: ignore[assignment]
 
 
+class CrewSettings(_Table):
+    """[crews]: where a crew is, as "module:attribute" or a .jsonc file, and what differs from [worker] for it."""
+
+    target: str
+    budget_seconds: Seconds | None = None
+    backoff_seconds: Seconds | None = None
+    backoff_limit_seconds: Seconds | None = None
+
+    @field_validator("target")
+    @classmethod
+    def _names_something(cls, target: str) -> str:
+        if ":" not in target and not target.endswith((".jsonc", ".json")):
+            raise ValueError(f'name a crew as "module:attribute", not as "{target}"')
+        return target
+
+
+def _crew(value: object) -> object:
+    return {"target": value} if isinstance(value, str) else value
+
+
 class WorkerSettings(_Table):
-    """[worker]: how a worker runs crews."""
+    """[worker]: how a worker runs crews.
+
+    crews_per_process: 1 isolates every run; more run together in one process, denser and cheaper, and die together.
+    no_progress_seconds: a run without any event for so long is ended; None only shows it as stuck.
+    """
 
     slots: Annotated[int, Field(ge=1, le=1_000)] = 4
+    crews_per_process: Annotated[int, Field(ge=1, le=1_000)] = 1
     lease_seconds: Annotated[float, Field(ge=2, le=3_600)] = 30.0
     poll_seconds: Seconds = 2.0
     grace_seconds: Annotated[float, Field(ge=0, le=86_400)] = 30.0
     budget_seconds: Seconds = 3_600.0
+    no_progress_seconds: Seconds | None = None
     kill_grace_seconds: Annotated[float, Field(ge=0, le=600)] = 1.0
     backoff_seconds: Seconds = 5.0
     backoff_limit_seconds: Seconds = 600.0
@@ -114,7 +140,7 @@ class Settings(BaseSettings):
     postgres: Annotated[Postgres, NoDecode] = Postgres()
     redis: Annotated[RedisServer, NoDecode] = RedisServer()
     data_dir: Path | None = None
-    crews: dict[str, str] = Field(default_factory=dict)
+    crews: dict[str, Annotated[CrewSettings, BeforeValidator(_crew)]] = Field(default_factory=dict)
     queue: QueueSettings = QueueSettings()
     worker: WorkerSettings = WorkerSettings()
     screen: ScreenSettings = ScreenSettings()
@@ -129,14 +155,6 @@ class Settings(BaseSettings):
     @classmethod
     def _url(cls, value: object) -> object:
         return {"url": value} if isinstance(value, str) else value
-
-    @field_validator("crews")
-    @classmethod
-    def _targets(cls, value: dict[str, str]) -> dict[str, str]:
-        for name, target in value.items():
-            if ":" not in target and not target.endswith((".jsonc", ".json")):
-                raise ValueError(f'{name} = "{target}": name a crew as "module:attribute"')
-        return value
 
     def rates(self) -> dict[str, Rates]:
         """The user's own prices as the ledger reckons with them."""

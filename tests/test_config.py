@@ -45,7 +45,15 @@ def test_crews_are_found_from_the_files_folder(file: Path, monkeypatch: pytest.M
     (elsewhere / "shop.toml").write_text('[crews]\nsupport = "shop.crews:Support"\n')
     monkeypatch.setenv("CREWTOP_CONFIG", str(elsewhere / "shop.toml"))
     found = load()
-    assert (found.settings.crews, found.folder) == ({"support": "shop.crews:Support"}, elsewhere)
+    assert (found.settings.crews["support"].target, found.folder) == ("shop.crews:Support", elsewhere)
+
+
+def test_a_crew_can_have_a_budget_and_a_backoff_of_its_own(file: Path) -> None:
+    file.write_text('[crews]\nslow = {target = "shop:slow", budget_seconds = 9, backoff_seconds = 0.5}\n')
+    slow = load(file).settings.crews["slow"]
+    assert (slow.target, slow.budget_seconds, slow.backoff_seconds, slow.backoff_limit_seconds) == (
+        "shop:slow", 9, 0.5, None,
+    )  # fmt: skip
 
 
 def test_own_prices_are_decimal_to_the_digit(file: Path) -> None:
@@ -65,7 +73,7 @@ def test_own_prices_are_decimal_to_the_digit(file: Path) -> None:
         ("[worker]\nslots = 0\n", r"crewtop.toml: worker.slots = 0: .* greater than or equal to 1"),
         ("[worker]\nslotz = 1\n", r"crewtop.toml: worker.slotz = 1: Extra inputs are not permitted"),
         ("[wurker]\n", r"crewtop.toml: wurker: Extra inputs"),
-        ("[crews]\nx = 'shop'\n", r'x = "shop": name a crew as "module:attribute"'),
+        ("[crews]\nx = 'shop'\n", r'x.target: name a crew as "module:attribute", not as "shop"'),
         ('[llm.prices."m"]\ninput = nan\noutput = 1\n', r"prices.m.input = nan: price = nan: a price is US dollars"),
         ("not toml", r"crewtop.toml: .*line 1"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum, StrEnum
+from typing import NamedTuple
 
 
 class Priority(IntEnum):
@@ -39,12 +40,13 @@ class TaskStatus(StrEnum):
 
 
 class RunOutcome(StrEnum):
-    """How one run ended. Only FAILED and OVER_BUDGET spend an attempt; CRASHED and LOST have limits of their own."""
+    """How one run ended. Only FAILED, OVER_BUDGET and STALLED spend an attempt; CRASHED and LOST have own limits."""
 
     RUNNING = "running"
     COMPLETED = "completed"
     FAILED = "failed"
     OVER_BUDGET = "over_budget"
+    STALLED = "stalled"
     CRASHED = "crashed"
     THROTTLED = "throttled"
     INTERRUPTED = "interrupted"
@@ -81,9 +83,12 @@ class NewTask:
     inputs_replaced: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A task that a worker now holds. run_id is the lease token; inputs is JSON text; failures are spent attempts."""
+class Claim(NamedTuple):
+    """A task that a worker now holds. run_id is the lease token; inputs is JSON text; failures are spent attempts.
+
+    crashes: runs whose process died under them. A tuple in the order of claim.sql's columns: made at every claim, it
+    has to be cheap.
+    """
 
     task_id: int
     run_id: int
@@ -95,10 +100,10 @@ class Claim:
     retries: int
     max_attempts: int
     budget_seconds: float | None
+    crashes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
+class Finish(NamedTuple):
     """What a worker reports of a run that ended.
 
     result is JSON text; seconds is run time on the worker's monotonic clock; delay_seconds is how long the task
@@ -120,8 +125,7 @@ class Finish:
     terminal: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(NamedTuple):
     """What the database made of a Finish: the task's new status, or accepted=False where the lease was gone."""
 
     run_id: int

@@ -37,5 +37,6 @@ WITH lane AS (
     FROM claimed AS c JOIN picked AS p USING (id)
 )
 SELECT id AS task_id, run_id, queue, crew, priority, inputs::text, failed_runs AS failures,
-       failed_runs + crashed_runs + throttled_runs AS retries, max_attempts, budget_seconds
+       failed_runs + crashed_runs + throttled_runs AS retries, max_attempts, budget_seconds,
+       crashed_runs AS crashes
 FROM claimed ORDER BY priority, run_at, id

@@ -10,6 +10,9 @@ from crewtop.model.ledger import Beat
 from crewtop.model.task import Claim, Finish, Finished, Held, Orders, TaskStatus
 from crewtop.store.database import Database, columns
 
+_STATUS: dict[str | None, TaskStatus | None] = {None: None, **{status.value: status for status in TaskStatus}}
+"""A look-up is a tenth of the enumeration's call, and every task passes here."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rescued:
@@ -32,7 +35,7 @@ async def claim(
 ) -> list[Claim]:
     """Take up to limit ready tasks of these queues (None: all) and crews, in claim order, for one lease."""
     rows = await database.fetch("claim", worker_id, queues, list(crews), limit, lease_seconds)
-    return [Claim(**row) for row in rows]
+    return [Claim(*row) for row in rows]
 
 
 async def finish(
@@ -43,26 +46,11 @@ async def finish(
     service_levels: seconds that a task of P0 to P4 may wait.
     """
     ordered = sorted(reports, key=lambda report: report.task_id)
-    rows = [
-        (
-            r.run_id, r.task_id, r.outcome, r.seconds, r.result, r.error_type, r.error, r.traceback, r.replaced,
-            r.log_tail, r.delay_seconds, r.terminal,
-        )
-        for r in ordered
-    ]  # fmt: skip
     answer = await database.fetch(
-        "finish", worker_id, *columns(rows, 12), list(service_levels),
+        "finish", worker_id, *columns(ordered, len(Finish._fields)), list(service_levels),
         limits.MAX_INTERRUPTIONS, limits.MAX_CRASHES, limits.THROTTLE_LIMIT_SECONDS,
     )  # fmt: skip
-    return [
-        Finished(
-            row["run_id"],
-            row["task_id"],
-            row["accepted"],
-            TaskStatus(row["status"]) if row["status"] else None,
-        )
-        for row in answer
-    ]
+    return [Finished(run_id, task_id, accepted, _STATUS[status]) for run_id, task_id, accepted, status in answer]
 
 
 async def heartbeat(database: Database, beat: Beat) -> Orders:

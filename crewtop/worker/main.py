@@ -29,7 +29,6 @@ STATEMENT_TIMEOUT_SECONDS = 30.0
 async def work(
     configuration: Configuration,
     *,
-    slots: int | None,
     queues: list[str] | None,
     burst: bool,
     log_json: bool,
@@ -45,7 +44,7 @@ async def work(
     job = Work(
         crews=crews,
         queues=tuple(queues) if queues else None,
-        slots=slots or settings.worker.slots,
+        slots=settings.worker.slots,
         burst=burst,
         folder=configuration.folder,
         settings=settings.worker,

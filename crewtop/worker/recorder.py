@@ -218,8 +218,8 @@ def _newest(old: Progress | None, new: Progress) -> Progress:
 def _bare(report: Finish, why: str) -> Finish:
     """The same end without anything that the database could refuse."""
     note = f"the result or error could not be stored: {why}".encode("ascii", "backslashreplace").decode()
-    return replace(
-        report, result=None, error_type=None, error=note[:500], traceback=None, log_tail=None, delay_seconds=0.0
+    return report._replace(
+        result=None, error_type=None, error=note[:500], traceback=None, log_tail=None, delay_seconds=0.0
     )
 
 

@@ -24,7 +24,6 @@ from crewtop.worker.recorder import Recorder
 from crewtop.worker.run import Run
 from crewtop.worker.upkeep import every, pause, upkeep
 from crewtop.worker.usage import Usage
-from crewtop.worker.verdict import Backoff
 from crewtop.worker.work import Work
 
 log = structlog.get_logger()
@@ -155,13 +154,13 @@ class Supervisor:
         settings = self._work.settings
         run = Run(
             claim,
-            target=self._work.crews[claim.crew],
+            target=self._work.crews[claim.crew].target,
             folder=self._scratch / str(claim.run_id),
             env=self._work.env,
             rates=self._work.rates,
-            budget_seconds=claim.budget_seconds or settings.budget_seconds,
+            budget_seconds=self._work.budget_seconds(claim),
             kill_grace_seconds=settings.kill_grace_seconds,
-            backoff=Backoff(settings.backoff_seconds, settings.backoff_limit_seconds),
+            backoff=self._work.backoff(claim.crew),
             max_result_bytes=settings.max_result_bytes,
         )
         self._runs[claim.run_id] = run

@@ -6,18 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from crewtop.config import Configuration, WorkerSettings
+from crewtop.config import Configuration, CrewSettings, WorkerSettings
 from crewtop.model.errors import CrewtopError
 from crewtop.model.pricing import Rates
+from crewtop.model.task import Claim
+from crewtop.worker.verdict import Backoff
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a worker is to do. crews: name to target; queues None: every queue; burst: end when nothing is left;
-    folder: where module names are found from; env: added to the crews' environment.
+    """What a worker is to do. queues None: every queue; burst: end when nothing is left; folder: where module names
+    are found from; env: added to the crews' environment.
     """
 
-    crews: Mapping[str, str]
+    crews: Mapping[str, CrewSettings]
     queues: tuple[str, ...] | None
     slots: int
     burst: bool
@@ -27,9 +29,22 @@ class Work:
     rates: Mapping[str, Rates]
     env: Mapping[str, str]
 
+    def budget_seconds(self, claim: Claim) -> float:
+        """How long a run of this task may take: the task's own word, else its crew's, else the worker's."""
+        own = self.crews[claim.crew].budget_seconds
+        return claim.budget_seconds or own or self.settings.budget_seconds
 
-def registered(configuration: Configuration) -> Mapping[str, str]:
-    """The crews that the configuration names, and their targets. Raises CrewtopError where there is none."""
+    def backoff(self, crew: str) -> Backoff:
+        """How long this crew's tasks rest before they run again."""
+        own = self.crews[crew]
+        return Backoff(
+            own.backoff_seconds or self.settings.backoff_seconds,
+            own.backoff_limit_seconds or self.settings.backoff_limit_seconds,
+        )
+
+
+def registered(configuration: Configuration) -> Mapping[str, CrewSettings]:
+    """The crews that the configuration names. Raises CrewtopError where there is none."""
     if not configuration.settings.crews:
         where = configuration.file or "crewtop.toml"
         raise CrewtopError(
