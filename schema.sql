@@ -123,20 +123,24 @@ COMMENT ON COLUMN crewtop.runs.late IS 'The result or error came after the lease
 CREATE INDEX runs_by_task ON crewtop.runs (task_id, id);
 
 CREATE TABLE crewtop.steps (
-    run_id      bigint NOT NULL REFERENCES crewtop.runs (id) ON DELETE CASCADE,
-    position    smallint NOT NULL CHECK (position > 0),
-    task_id     bigint NOT NULL,
-    name        text NOT NULL,
-    agent       text,
-    description text,
-    status      text NOT NULL CHECK (status IN ('running', 'completed', 'failed')),
-    output      text,
-    error       text,
-    started_at  timestamptz NOT NULL,
-    seconds     double precision CHECK (seconds >= 0),
+    run_id       bigint NOT NULL REFERENCES crewtop.runs (id) ON DELETE CASCADE,
+    position     smallint NOT NULL CHECK (position > 0),
+    task_id      bigint NOT NULL,
+    name         text NOT NULL,
+    agent        text,
+    description  text,
+    status       text NOT NULL CHECK (status IN ('running', 'completed', 'failed')),
+    output       text,
+    receipt      json,
+    error        text,
+    started_at   timestamptz NOT NULL,
+    seconds      double precision CHECK (seconds >= 0),
+    resumed_from bigint,
     PRIMARY KEY (run_id, position)
 );
 COMMENT ON TABLE crewtop.steps IS 'One row a CrewAI task inside a run, written as it starts and as it ends.';
+COMMENT ON COLUMN crewtop.steps.receipt IS 'With it and its output, a later run need not do the step again; NULL: it has to.';
+COMMENT ON COLUMN crewtop.steps.resumed_from IS 'The run that did this step, and has its output: this one was kept from it.';
 
 CREATE TABLE crewtop.llm_calls (
     run_id             bigint NOT NULL REFERENCES crewtop.runs (id) ON DELETE CASCADE,

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NoReturn, cast
 
 from crewtop.executor.environment import forget_withheld
 from crewtop.executor.failures import raised
-from crewtop.executor.loader import load
+from crewtop.executor.loader import Work, load
 from crewtop.executor.reporter import Reporter, end_group
 from crewtop.executor.results import to_json
 from crewtop.model.events import Assignment, Event, Loaded, Returned
@@ -90,7 +90,7 @@ def _outcome(assignment: Assignment, folder: str, reporter: Reporter) -> Event:
         if listener and work.kind == "crew":
             listener.number(work.tasks)
         reporter.send(Loaded(time.monotonic(), work.kind, len(work.tasks) or None))
-        result = to_json(work.run(json.loads(assignment.inputs)))
+        result = to_json(_run(work, assignment, reporter))
         return Returned(time.monotonic(), result)
     except BaseException as error:  # SystemExit too: CrewAI raises it when a context window is full
         with suppress(OSError):
@@ -99,6 +99,15 @@ def _outcome(assignment: Assignment, folder: str, reporter: Reporter) -> Event:
     finally:
         if listener:
             listener.flush()
+
+
+def _run(work: Work, assignment: Assignment, reporter: Reporter) -> object:
+    inputs = json.loads(assignment.inputs)
+    if assignment.done and work.go_on:
+        return work.go_on(inputs, assignment.done, reporter.send)
+    if assignment.done:
+        logging.getLogger(__name__).info("from scratch: a %s is not resumed", work.kind)
+    return work.run(inputs)
 
 
 def _settle(assignment: Assignment, folder: str) -> None:

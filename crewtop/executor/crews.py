@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from crewai.project.crew_loader import load_crew
 from crewai.types.streaming import StreamingOutputBase, StreamSession
 
 from crewtop.executor.loader import InputsError, Work
+from crewtop.executor.resume import resume
+from crewtop.model.events import DoneStep, Event
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_\-]*")
 """What CrewAI fills in. Crew.fetch_inputs() also names every other text in braces, such as JSON in a description."""
@@ -37,11 +40,19 @@ def as_work(found: Any) -> Work | None:
 
 def _crew_work(crew: Crew, defaults: dict[str, Any]) -> Work:
     def run(inputs: Any) -> object:
-        given = defaults | _object(inputs, "crew")
-        _require(crew, given)
+        return _drained(crew.kickoff(inputs=complete(inputs)))
+
+    def go_on(inputs: Any, done: Sequence[DoneStep], tell: Callable[[Event], None]) -> object:
+        given = complete(inputs)
+        resume(crew, done, tell)
         return _drained(crew.kickoff(inputs=given))
 
-    return Work("crew", run, tuple(crew.tasks))
+    def complete(inputs: Any) -> dict[str, Any]:
+        given = defaults | _object(inputs, "crew")
+        _require(crew, given)
+        return given
+
+    return Work("crew", run, tuple(crew.tasks), go_on)
 
 
 def _object(inputs: Any, kind: str) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from crewai.events.stream_context import add_stream_sink
 
 from crewtop.executor.failures import call_failure, cut_middle
 from crewtop.executor.reporter import Reporter
+from crewtop.executor.resume import receipt
 from crewtop.model.events import CallEnded, CallStarted, StepEnded, StepStarted, ToolUsed
 
 _LOG = logging.getLogger(__name__)
@@ -108,15 +109,20 @@ class Listener:
         self._send(StepStarted(time.monotonic(), position, name, agent, _text(task.description)))
 
     def _step_completed(self, task: Any, event: Any) -> None:
-        self._step_ended(task, output=_text(event.output.raw), error=None)
+        self._step_ended(task, _text(event.output.raw), None, self._receipt(task, event.output))
+
+    def _receipt(self, task: Any, output: Any) -> str | None:
+        """None where it would be no use: only a whole crew is resumed, and only from what is stored uncut."""
+        text = receipt(task, output) if self._steps is None and len(output.raw) <= _MOST_TEXT else None
+        return text if text and len(text) <= _MOST_TEXT else None
 
     def _step_failed(self, task: Any, event: Any) -> None:
-        self._step_ended(task, output=None, error=_text(event.error))
+        self._step_ended(task, None, _text(event.error))
 
-    def _step_ended(self, task: Any, output: str | None, error: str | None) -> None:
+    def _step_ended(self, task: Any, output: str | None, error: str | None, paid_for: str | None = None) -> None:
         position = self._positions.get(str(task.id))
         if position is not None:
-            self._send(StepEnded(time.monotonic(), position, output, error))
+            self._send(StepEnded(time.monotonic(), position, output, error, paid_for))
 
     def _place(self, task_id: str) -> int | None:
         if self._steps is not None and self._steps < _MOST_STEPS:

@@ -6,12 +6,13 @@ import asyncio
 import importlib
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from crewtop.executor.failures import TerminalError, comes_from_network
+from crewtop.model.events import DoneStep, Event
 
 _ACCEPTED = (
     "a Crew, a @CrewBase class, a Flow, a function without parameters that returns one, or a function of the inputs"
@@ -28,11 +29,15 @@ class InputsError(TerminalError):
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A loaded crew. kind: crew, flow or callable. run takes the inputs and returns the result. tasks: a Crew's own."""
+    """A loaded crew. kind: crew, flow or callable. run takes the inputs and returns the result. tasks: a Crew's own.
+
+    go_on, which only a Crew has, is run after what an earlier run completed; its last argument is told from where.
+    """
 
     kind: str
     run: Callable[[Any], object]
     tasks: tuple[Any, ...] = ()
+    go_on: Callable[[Any, Sequence[DoneStep], Callable[[Event], None]], object] | None = None
 
 
 def load(crew: str, target: str, folder: str) -> Work:

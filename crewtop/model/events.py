@@ -7,8 +7,8 @@ something was and leave the stamping to the database's clock.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import Any, TypedDict
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,25 @@ class StepStarted:
 
 @dataclass(frozen=True, slots=True)
 class StepEnded:
-    """It completed with output, or failed with error."""
+    """It completed with output, or failed with error.
+
+    receipt: JSON text with which a later run of the task need not do it again, or None where it has to.
+    """
 
     at: float
     position: int
     output: str | None
     error: str | None
+    receipt: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """The crew goes on after step number position: up to it, it keeps what run run_id of its task completed."""
+
+    at: float
+    run_id: int
+    position: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +116,11 @@ class Raised:
     retry_after: float | None = None
 
 
-Event = Loaded | StepStarted | StepEnded | CallStarted | CallEnded | ToolUsed | Returned | Raised
+Event = Loaded | Resumed | StepStarted | StepEnded | CallStarted | CallEnded | ToolUsed | Returned | Raised
 
 _KINDS: dict[str, type[Event]] = {
-    kind.__name__: kind for kind in (Loaded, StepStarted, StepEnded, CallStarted, CallEnded, ToolUsed, Returned, Raised)
+    kind.__name__: kind
+    for kind in (Loaded, Resumed, StepStarted, StepEnded, CallStarted, CallEnded, ToolUsed, Returned, Raised)
 }
 
 
@@ -125,12 +139,22 @@ def from_line(line: bytes) -> Event:
         raise ValueError(f"not an executor's event: {line[:100]!r} ({error})") from None
 
 
+class DoneStep(TypedDict):
+    """A step that an earlier run of the task completed: run_id has it, receipt is its StepEnded's."""
+
+    run_id: int
+    position: int
+    output: str | None
+    receipt: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class Assignment:
     """What a worker hands to a fresh executor.
 
     target is 'module:attribute' from the worker's own configuration, never from a row; inputs is JSON text;
-    folder is the run's own working folder; env is added to the environment.
+    folder is the run's own working folder; env is added to the environment; done are the steps that the newest
+    earlier run with any had completed, in the order of their positions.
     """
 
     run_id: int
@@ -140,3 +164,4 @@ class Assignment:
     inputs: str
     folder: str
     env: dict[str, str]
+    done: list[DoneStep] = field(default_factory=list)

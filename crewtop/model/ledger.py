@@ -38,7 +38,7 @@ class CallEntry:
 
 @dataclass(frozen=True, slots=True)
 class StepEntry:
-    """A step as it starts (status 'running') or as it ended."""
+    """A step as it starts (status 'running') or as it ended. receipt: JSON text for a later run, see StepEnded."""
 
     run_id: int
     task_id: int
@@ -51,6 +51,17 @@ class StepEntry:
     error: str | None
     started_ago: float
     seconds: float | None
+    receipt: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSteps:
+    """What a run need not do: the steps up to position that run from_run of its task has."""
+
+    run_id: int
+    task_id: int
+    from_run: int
+    position: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +69,7 @@ class Progress:
     """Where a run is: the newest of its events, ago seconds since."""
 
     run_id: int
+    task_id: int
     step_position: int | None
     step_count: int | None
     agent: str | None

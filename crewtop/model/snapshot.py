@@ -216,7 +216,7 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """One step of a run. seconds is None while it runs."""
+    """One step of a run. seconds is None while it runs. resumed_from: the run that did it, where this one kept it."""
 
     run_id: int
     position: int
@@ -228,6 +228,7 @@ class StepRow:
     error: str | None
     started_at: datetime
     seconds: float | None
+    resumed_from: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

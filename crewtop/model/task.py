@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum, StrEnum
@@ -86,8 +87,8 @@ class NewTask:
 class Claim(NamedTuple):
     """A task that a worker now holds. run_id is the lease token; inputs is JSON text; failures are spent attempts.
 
-    crashes: runs whose process died under them. A tuple in the order of claim.sql's columns: made at every claim, it
-    has to be cheap.
+    crashes: runs whose process died under them. earlier_runs: 0 if this is the task's first. dependencies: tasks whose results it gets. A tuple in the order of
+    claim.sql's columns: made at every claim, it has to be cheap.
     """
 
     task_id: int
@@ -101,6 +102,8 @@ class Claim(NamedTuple):
     max_attempts: int
     budget_seconds: float | None
     crashes: int = 0
+    earlier_runs: int = 0
+    dependencies: int = 0
 
 
 class Finish(NamedTuple):
@@ -126,12 +129,16 @@ class Finish(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """What the database made of a Finish: the task's new status, or accepted=False where the lease was gone."""
+    """What the database made of a Finish: the task's new status, or accepted=False where the lease was gone.
+
+    freed: queues in which tasks became ready that had waited for one of the batch.
+    """
 
     run_id: int
     task_id: int
     accepted: bool
     status: TaskStatus | None
+    freed: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

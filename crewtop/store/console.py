@@ -217,7 +217,10 @@ def _run_row(row: asyncpg.Record) -> RunRow:
 
 
 def _step_row(row: asyncpg.Record) -> StepRow:
-    plain = ("run_id", "position", "name", "agent", "description", "status", "error", "started_at", "seconds")
+    plain = (
+        "run_id", "position", "name", "agent", "description", "status", "error", "started_at", "seconds",
+        "resumed_from",
+    )  # fmt: skip
     return StepRow(**{name: row[name] for name in plain}, output=_excerpt(row, "output"))
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crewtop.model.ledger import CallEntry, Progress, StepEntry
+from crewtop.model.events import DoneStep
+from crewtop.model.ledger import CallEntry, KeptSteps, Progress, StepEntry
 from crewtop.store.database import Database, columns
 
 
@@ -28,19 +29,37 @@ async def record_steps(database: Database, entries: Sequence[StepEntry]) -> None
     rows = [
         (
             e.run_id, e.position, e.task_id, e.name, e.agent, e.description, e.status, e.output, e.error,
-            e.started_ago, e.seconds,
+            e.started_ago, e.seconds, e.receipt,
         )
         for e in entries
     ]  # fmt: skip
     if rows:
-        await database.fetch("record_steps", *columns(rows, 11))
+        await database.fetch("record_steps", *columns(rows, 12))
+
+
+async def keep_steps(database: Database, entries: Sequence[KeptSteps]) -> None:
+    """Enter what runs took over from earlier ones among their own steps, under the fence, at most one entry a run."""
+    rows = [(e.run_id, e.task_id, e.from_run, e.position) for e in entries]
+    if rows:
+        await database.fetch("keep_steps", *columns(rows, 4))
+
+
+async def finished_steps(database: Database, task_id: int, run_id: int) -> list[DoneStep]:
+    """What a task's newest run before run_id with a completed first step had completed, by position.
+
+    Of one run alone: what another made of the same task may rest on other answers.
+    """
+    rows = await database.fetch("finished_steps", task_id, run_id)
+    return [
+        DoneStep(run_id=r["run_id"], position=r["position"], output=r["output"], receipt=r["receipt"]) for r in rows
+    ]
 
 
 async def record_progress(database: Database, entries: Sequence[Progress]) -> None:
     """Move the progress clocks of runs, at most one entry a run."""
-    rows = [(e.run_id, e.step_position, e.step_count, e.agent, e.activity, e.ago) for e in entries]
+    rows = [(e.run_id, e.task_id, e.step_position, e.step_count, e.agent, e.activity, e.ago) for e in entries]
     if rows:
-        await database.fetch("record_progress", *columns(rows, 6))
+        await database.fetch("record_progress", *columns(rows, 7))
 
 
 async def close_calls(database: Database, run_ids: Sequence[int] | None, older_than_seconds: float = 0.0) -> None:

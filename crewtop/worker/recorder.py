@@ -11,7 +11,7 @@ from typing import TypeVar
 import structlog
 
 from crewtop.model.errors import CrewtopError
-from crewtop.model.ledger import CallEntry, Progress, StepEntry
+from crewtop.model.ledger import CallEntry, KeptSteps, Progress, StepEntry
 from crewtop.model.task import Finish, Finished
 from crewtop.store import lease, ledger
 from crewtop.store.database import Database
@@ -40,11 +40,12 @@ class _Pending:
 
     calls: dict[tuple[int, str], CallEntry] = field(default_factory=dict)
     steps: dict[tuple[int, int], StepEntry] = field(default_factory=dict)
+    kept: dict[int, KeptSteps] = field(default_factory=dict)
     progress: dict[int, Progress] = field(default_factory=dict)
     finishes: dict[int, tuple[Finish, bool]] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        return len(self.calls) + len(self.steps) + len(self.progress) + len(self.finishes)
+        return len(self.calls) + len(self.steps) + len(self.kept) + len(self.progress) + len(self.finishes)
 
     def add(self, entry: Entry) -> None:
         match entry:
@@ -52,6 +53,8 @@ class _Pending:
                 self.calls[entry.run_id, entry.call_id] = entry
             case StepEntry():
                 self.steps[entry.run_id, entry.position] = entry
+            case KeptSteps():
+                self.kept[entry.run_id] = entry
             case Progress():
                 self.progress[entry.run_id] = _newest(self.progress.get(entry.run_id), entry)
 
@@ -59,6 +62,7 @@ class _Pending:
         """Put back what could not be written, under what came since."""
         self.calls = older.calls | self.calls
         self.steps = older.steps | self.steps
+        self.kept = older.kept | self.kept
         self.finishes = older.finishes | self.finishes
         self.progress = {
             run_id: _newest(older.progress.get(run_id), self.progress[run_id])
@@ -148,6 +152,7 @@ class Recorder:
         await self._each(
             ledger.record_calls, [replace(e, started_ago=max(0.0, now - e.started_ago)) for e in batch.calls.values()]
         )
+        await self._each(ledger.keep_steps, list(batch.kept.values()))
         await self._each(
             ledger.record_steps, [replace(e, started_ago=max(0.0, now - e.started_ago)) for e in batch.steps.values()]
         )
@@ -232,7 +237,7 @@ def _bare_entry(entry: T) -> T:
                 entry, agent=None, usage=None, finish_reason=None, error=None, cost=None, price_source=unknown
             )
         case StepEntry():
-            return replace(entry, agent=None, description=None, output=None, error=None)
+            return replace(entry, agent=None, description=None, output=None, error=None, receipt=None)
         case Progress():
             return replace(entry, agent=None, activity=None)
     return entry
@@ -258,7 +263,7 @@ def _texts(entry: object) -> list[str]:
         case Finish():
             return [text for text in (entry.result, entry.error, entry.traceback, entry.log_tail) if text]
         case StepEntry():
-            return [text for text in (entry.description, entry.output, entry.error) if text]
+            return [text for text in (entry.description, entry.output, entry.error, entry.receipt) if text]
     return []
 
 

@@ -9,15 +9,19 @@ import signal
 import time
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import structlog
 
 from crewtop.executor.client import Process, Zygote, ZygoteError
 from crewtop.live.fast_lane import FastLane
+from crewtop.model.errors import CrewtopError
 from crewtop.model.events import Assignment, Raised, Returned
 from crewtop.model.pricing import Rates
 from crewtop.model.task import Claim, Finish, RunOutcome
+from crewtop.store import ledger
+from crewtop.store.database import Database
 from crewtop.worker.recorder import Recorder
 from crewtop.worker.story import Story
 from crewtop.worker.verdict import Backoff, Ending, verdict
@@ -78,7 +82,9 @@ class Run:
             self._killed_for, self._why = outcome, why
             self._kill.set()
 
-    async def execute(self, zygote: Zygote | None, recorder: Recorder, live: FastLane) -> tuple[Finish, bool]:
+    async def execute(
+        self, zygote: Zygote | None, database: Database, recorder: Recorder, live: FastLane
+    ) -> tuple[Finish, bool]:
         """Run it to its end (without a zygote: back it goes); answers what to record, and if a call went unanswered."""
         status: int | None = None
         if zygote is None:
@@ -86,8 +92,8 @@ class Run:
         elif self._killed_for is None:
             try:
                 self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                process = await zygote.run(self._assignment)
-            except (ZygoteError, OSError) as error:
+                process = await zygote.run(await self._resumable(database))
+            except (ZygoteError, OSError, CrewtopError) as error:
                 self.kill(RunOutcome.RETURNED, f"not started: {error}")  # this host's fault, not the task's
             else:
                 status = await self._follow(process, zygote, recorder, live)
@@ -110,6 +116,13 @@ class Run:
             log_tail="\n".join(self._tail) or None,
         )
         return verdict(self.claim, ending, self._backoff, self._max_result_bytes)
+
+    async def _resumable(self, database: Database) -> Assignment:
+        """The assignment, with what an earlier run completed, which has not to be paid for again."""
+        if not self.claim.earlier_runs:
+            return self._assignment
+        done = await ledger.finished_steps(database, self.claim.task_id, self.claim.run_id)
+        return replace(self._assignment, done=done)
 
     async def _follow(self, process: Process, zygote: Zygote, recorder: Recorder, live: FastLane) -> int | None:
         async with asyncio.TaskGroup() as group:

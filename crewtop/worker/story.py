@@ -14,11 +14,12 @@ from crewtop.model.events import (
     CallStarted,
     Event,
     Loaded,
+    Resumed,
     StepEnded,
     StepStarted,
     ToolUsed,
 )
-from crewtop.model.ledger import CallEntry, Progress, StepEntry
+from crewtop.model.ledger import CallEntry, KeptSteps, Progress, StepEntry
 from crewtop.model.pricing import Rates, tokens
 from crewtop.model.stuck import CALLABLE
 from crewtop.model.task import Claim
@@ -30,7 +31,7 @@ CALL_ERROR_CHARACTERS = 2_000
 USAGE_CHARACTERS = 2_000
 NOT_BILLED = Price(Decimal(0), "not billed: the provider refused the call")
 
-Entry = CallEntry | StepEntry | Progress
+Entry = CallEntry | StepEntry | KeptSteps | Progress
 
 
 @dataclass(slots=True)
@@ -58,6 +59,8 @@ class Story:
                 self.step_count = event.step_count
                 doing = CALLABLE if event.kind == "callable" else "starting"
                 return [self._progress(event.at, None, None, doing)]
+            case Resumed():
+                return [KeptSteps(self.claim.run_id, self.claim.task_id, event.run_id, event.position)]
             case StepStarted():
                 self._steps[event.position] = event
                 return [
@@ -86,7 +89,7 @@ class Story:
             return []
         status = "failed" if event.error is not None else "completed"
         return [
-            self._step(started, status, event.output, event.error, event.at - started.at),
+            self._step(started, status, event.output, event.error, event.at - started.at, event.receipt),
             self._progress(event.at, None, None, None),
         ]
 
@@ -130,7 +133,13 @@ class Story:
         )
 
     def _step(
-        self, started: StepStarted, status: str, output: str | None, error: str | None, seconds: float | None
+        self,
+        started: StepStarted,
+        status: str,
+        output: str | None,
+        error: str | None,
+        seconds: float | None,
+        receipt: str | None = None,
     ) -> StepEntry:
         return StepEntry(
             run_id=self.claim.run_id,
@@ -144,10 +153,11 @@ class Story:
             error=_text(error),
             started_ago=started.at,
             seconds=max(0.0, seconds) if seconds is not None else None,
+            receipt=receipt,
         )
 
     def _progress(self, at: float, position: int | None, agent: str | None, activity: str | None) -> Progress:
-        return Progress(self.claim.run_id, position, self.step_count, _name(agent), _name(activity), at)
+        return Progress(self.claim.run_id, self.claim.task_id, position, self.step_count, _name(agent), _name(activity), at)
 
 
 def _usage_text(usage: dict[str, Any]) -> str:

@@ -174,7 +174,7 @@ class Supervisor:
         claim = run.claim
         zygote = self._zygote
         try:
-            report, unanswered = await run.execute(zygote, self._recorder, self._live)
+            report, unanswered = await run.execute(zygote, self._database, self._recorder, self._live)
         except Exception as error:
             log.exception("a run went wrong here", task=claim.task_id, run=claim.run_id)
             if zygote is not None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from crewtop.executor.client import Process, Zygote
-from crewtop.model.events import Assignment, Event, Raised, Returned
+from crewtop.model.events import Assignment, DoneStep, Event, Raised, Returned
 
 _run_ids = itertools.count(1)
 
@@ -89,16 +89,24 @@ class Executor:
         self._folder = folder
         self.provider = provider
 
-    async def start(self, target: str, inputs: Any = None, provider: str | None = None, **env: str) -> Running:
+    async def start(
+        self,
+        target: str,
+        inputs: Any = None,
+        provider: str | None = None,
+        done: Sequence[DoneStep] = (),
+        **env: str,
+    ) -> Running:
         run_id = next(_run_ids)
         folder = self._folder / str(run_id)
         folder.mkdir(mode=0o700, parents=True)
         environment = {"PROVIDER": provider or self.provider} | env
-        assignment = Assignment(run_id, 1, "billing", target, json.dumps(inputs), str(folder), environment)
+        text = json.dumps(inputs)
+        assignment = Assignment(run_id, 1, "billing", target, text, str(folder), environment, list(done))
         return Running(await self.zygote.run(assignment))
 
-    async def run(self, target: str, inputs: Any = None, provider: str | None = None, **env: str) -> Ended:
-        return await (await self.start(target, inputs, provider, **env)).end()
+    async def run(self, target: str, inputs: Any = None, provider: str | None = None, **options: Any) -> Ended:
+        return await (await self.start(target, inputs, provider, **options)).end()
 
 
 @dataclass(frozen=True)

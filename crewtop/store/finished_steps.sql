@@ -1,0 +1,15 @@
+-- What the newest run of task $1 before run $2 that completed its first step had completed, by position, with the outputs
+-- from where they are. Of one run alone: in another, the same step may have met other answers.
+WITH newest AS (
+    SELECT s.run_id
+    FROM crewtop.runs AS r JOIN crewtop.steps AS s ON s.run_id = r.id
+    WHERE r.task_id = $1 AND r.id < $2 AND s.position = 1 AND s.status = 'completed'
+    ORDER BY r.id DESC LIMIT 1
+)
+SELECT kept.run_id, kept.position, done.output, done.receipt::text
+FROM newest
+JOIN crewtop.steps AS kept USING (run_id)
+JOIN crewtop.steps AS done
+  ON done.run_id = coalesce(kept.resumed_from, kept.run_id) AND done.position = kept.position
+WHERE kept.status = 'completed'
+ORDER BY kept.position
