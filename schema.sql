@@ -1,6 +1,8 @@
 -- crewtop's whole database, readable from top to bottom. PostgreSQL 14 to 18.
 -- Every name is schema-qualified, so that a pooler's search_path cannot matter.
 -- Stamps are the database's clock; durations are seconds as measured by the worker's monotonic clock.
+-- There are no foreign keys on tasks, runs and their history: checked row by row they would cost a fifth of the
+-- engine's speed. What deletes a task deletes all that is its (store/delete_tasks.sql is the only place).
 
 CREATE SCHEMA crewtop;
 
@@ -9,7 +11,7 @@ CREATE TABLE crewtop.settings (
     value text NOT NULL
 );
 COMMENT ON TABLE crewtop.settings IS 'Facts about this database, such as schema_version.';
-INSERT INTO crewtop.settings (key, value) VALUES ('schema_version', '1');
+INSERT INTO crewtop.settings (key, value) VALUES ('schema_version', '2');
 
 -- Queues ------------------------------------------------------------------------------------------------------
 
@@ -19,17 +21,46 @@ CREATE TABLE crewtop.queues (
     paused_at      timestamptz,
     paused_by      text,
     paused_reason  text,
-    service_levels double precision[] CHECK (cardinality(service_levels) = 5)
+    service_levels double precision[] CHECK (cardinality(service_levels) = 5),
+    boost_seconds  double precision CHECK (boost_seconds >= 1)
 );
 COMMENT ON TABLE crewtop.queues IS 'One row a queue; made by the first enqueue into it.';
 COMMENT ON COLUMN crewtop.queues.paused_at IS 'Set: workers claim nothing from this queue.';
+COMMENT ON COLUMN crewtop.queues.boost_seconds IS
+    'A task rises by one priority for each time that it has waited so long, so that P4 is not starved; NULL: never.';
 COMMENT ON COLUMN crewtop.queues.service_levels IS 'Seconds that a task of P0..P4 may wait; NULL: the worker''s configured ones.';
+
+-- Limits of queues and crews over all workers.
+CREATE TABLE crewtop.limits (
+    scope           text NOT NULL CHECK (scope IN ('queue', 'crew')),
+    name            text NOT NULL,
+    max_running     integer CHECK (max_running BETWEEN 0 AND 10000),
+    rate_per_minute double precision CHECK (rate_per_minute > 0 AND rate_per_minute < 'Infinity'),
+    tokens          double precision NOT NULL DEFAULT 0,
+    refilled_at     timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (scope, name),
+    CHECK (max_running IS NOT NULL OR rate_per_minute IS NOT NULL)
+) WITH (fillfactor = 50);
+COMMENT ON TABLE crewtop.limits IS 'At most so many running at once, and so many starts a minute; NULL: no such limit.';
+COMMENT ON COLUMN crewtop.limits.tokens IS 'Starts that were left at refilled_at: a token bucket, refilled by rate_per_minute.';
+
+CREATE TABLE crewtop.slots (
+    scope  text NOT NULL,
+    name   text NOT NULL,
+    n      integer NOT NULL CHECK (n > 0),
+    run_id bigint,
+    PRIMARY KEY (scope, name, n),
+    FOREIGN KEY (scope, name) REFERENCES crewtop.limits ON DELETE CASCADE
+) WITH (fillfactor = 50);
+COMMENT ON TABLE crewtop.slots IS
+    'One row a place of a max_running limit: whoever has locked a free one may start a task. Exact where a count would race.';
+CREATE INDEX slots_taken ON crewtop.slots (run_id) WHERE run_id IS NOT NULL;
 
 -- Tasks -------------------------------------------------------------------------------------------------------
 
 CREATE TABLE crewtop.tasks (
     id                  bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    queue               text NOT NULL REFERENCES crewtop.queues (name),
+    queue               text NOT NULL,
     crew                text NOT NULL CHECK (length(crew) BETWEEN 1 AND 200),
     priority            smallint NOT NULL CHECK (priority BETWEEN 0 AND 4),
     status              text NOT NULL CHECK (status IN
@@ -51,13 +82,25 @@ CREATE TABLE crewtop.tasks (
     lost_runs           smallint NOT NULL DEFAULT 0,
     throttled_runs      integer NOT NULL DEFAULT 0,
     interrupted_runs    smallint NOT NULL DEFAULT 0,
+    operator_runs       smallint NOT NULL DEFAULT 0,
+    steps_since         bigint,
+    key                 text CHECK (length(key) BETWEEN 1 AND 500),
+    key_scope           text CHECK (key_scope IN ('live', 'completed', 'always')),
+    key_window          timestamptz NOT NULL DEFAULT '-infinity',
+    dependencies        integer NOT NULL DEFAULT 0,
+    waiting_for         integer NOT NULL DEFAULT 0 CHECK (waiting_for >= 0),
+    on_failure          text NOT NULL DEFAULT 'fail' CHECK (on_failure IN ('fail', 'continue', 'cancel')),
+    parent_id           bigint,
+    rerun_of            bigint,
+    schedule            text,
     error               text CHECK (length(error) <= 500),
     calls               integer NOT NULL DEFAULT 0,
     unpriced_calls      integer NOT NULL DEFAULT 0,
     tokens              bigint NOT NULL DEFAULT 0,
     cost                numeric NOT NULL DEFAULT 0 CHECK (cost >= 0 AND cost < 'Infinity'),
     CHECK ((status = 'running') = (lease_expires_at IS NOT NULL)),
-    CHECK ((status IN ('completed', 'failed', 'cancelled')) = (finished_at IS NOT NULL))
+    CHECK ((status IN ('completed', 'failed', 'cancelled')) = (finished_at IS NOT NULL)),
+    CHECK (status <> 'waiting' OR waiting_for > 0)
 ) WITH (
     -- Room on the page for the status changes and lease extensions that follow an insert (HOT updates).
     fillfactor = 75,
@@ -77,6 +120,18 @@ COMMENT ON COLUMN crewtop.tasks.crashed_runs IS 'Runs whose process died under i
 COMMENT ON COLUMN crewtop.tasks.lost_runs IS 'Runs whose worker vanished; has its own limit and spends no attempt.';
 COMMENT ON COLUMN crewtop.tasks.throttled_runs IS 'Runs that the provider refused with 429; bounded by the age of the task instead.';
 COMMENT ON COLUMN crewtop.tasks.interrupted_runs IS 'Runs that a draining worker gave back.';
+COMMENT ON COLUMN crewtop.tasks.operator_runs IS 'Runs that an operator took away or cancelled; spends no attempt.';
+COMMENT ON COLUMN crewtop.tasks.steps_since IS 'Steps of runs up to this one no longer count, since the inputs were edited; NULL: all do.';
+COMMENT ON COLUMN crewtop.tasks.key IS 'At most one task of its crew holds a key; see tasks_key.';
+COMMENT ON COLUMN crewtop.tasks.key_scope IS
+    'Until when a key is held. live: until the task ends; completed: for good unless it fails or is cancelled; always: for good.';
+COMMENT ON COLUMN crewtop.tasks.key_window IS 'Start of the window in which the key is held; -infinity: without end.';
+COMMENT ON COLUMN crewtop.tasks.dependencies IS 'How many tasks it depends on: rows of task_dependencies.';
+COMMENT ON COLUMN crewtop.tasks.waiting_for IS 'How many of them have not ended; at 0 it becomes pending.';
+COMMENT ON COLUMN crewtop.tasks.on_failure IS 'What it does when one of them fails or is cancelled.';
+COMMENT ON COLUMN crewtop.tasks.parent_id IS 'The task that it was fanned out from: cancelled, it takes along what has not started.';
+COMMENT ON COLUMN crewtop.tasks.rerun_of IS 'The task that an operator ran again as this one, from scratch.';
+COMMENT ON COLUMN crewtop.tasks.schedule IS 'The schedule that put it in.';
 COMMENT ON COLUMN crewtop.tasks.error IS 'The newest error in short, for lists; whole on runs.error.';
 COMMENT ON COLUMN crewtop.tasks.cost IS 'US dollars of the calls whose price is known: a lower bound while unpriced_calls > 0.';
 
@@ -84,18 +139,38 @@ COMMENT ON COLUMN crewtop.tasks.cost IS 'US dollars of the calls whose price is 
 CREATE INDEX tasks_ready ON crewtop.tasks (queue, priority, run_at, id) WHERE status IN ('pending', 'retry');
 -- Rescue and the list of what runs now. Not on lease_expires_at: a heartbeat must stay a HOT update.
 CREATE INDEX tasks_running ON crewtop.tasks (id) WHERE status = 'running';
--- The operator's lists, newest first, one index range a status.
-CREATE INDEX tasks_by_status ON crewtop.tasks (status, id DESC);
+-- The operator's lists of what went wrong or waits, newest first. Pending, resting and running tasks have the indexes
+-- above; completed ones are most of the table. An index over every status would be written to by every change.
+CREATE INDEX tasks_to_look_at ON crewtop.tasks (status, id DESC) WHERE status IN ('failed', 'cancelled', 'waiting');
+CREATE INDEX tasks_by_parent ON crewtop.tasks (parent_id) WHERE parent_id IS NOT NULL;
+CREATE UNIQUE INDEX tasks_key ON crewtop.tasks (crew, key, key_window)
+    WHERE key IS NOT NULL AND (key_scope = 'always' OR status IN ('waiting', 'pending', 'running', 'retry')
+                               OR key_scope = 'completed' AND status = 'completed');
+
+CREATE TABLE crewtop.task_dependencies (
+    depends_on bigint NOT NULL,
+    task_id    bigint NOT NULL,
+    name       text NOT NULL CHECK (length(name) BETWEEN 1 AND 200),
+    settled    boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (depends_on, task_id),
+    CHECK (depends_on < task_id)
+) WITH (fillfactor = 85);
+COMMENT ON TABLE crewtop.task_dependencies IS
+    'task_id starts after depends_on has ended. A task depends on older ones only: there can be no cycle.';
+COMMENT ON COLUMN crewtop.task_dependencies.name IS 'Under which the result is handed to the crew, in inputs.results.';
+COMMENT ON COLUMN crewtop.task_dependencies.settled IS 'The end of depends_on has been counted in waiting_for.';
+CREATE INDEX task_dependencies_open ON crewtop.task_dependencies (depends_on) WHERE NOT settled;
+CREATE INDEX task_dependencies_of ON crewtop.task_dependencies (task_id);
 
 -- Runs --------------------------------------------------------------------------------------------------------
 
 CREATE TABLE crewtop.runs (
-    id            bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
-    task_id       bigint NOT NULL REFERENCES crewtop.tasks (id) ON DELETE CASCADE,
+    id            bigint GENERATED BY DEFAULT AS IDENTITY,
+    task_id       bigint NOT NULL,
     worker_id     text NOT NULL,
     outcome       text NOT NULL DEFAULT 'running' CHECK (outcome IN
                       ('running', 'completed', 'failed', 'over_budget', 'crashed', 'throttled',
-                       'interrupted', 'returned', 'cancelled', 'lost', 'superseded')),
+                       'interrupted', 'returned', 'cancelled', 'lost', 'superseded', 'stalled')),
     claimed_at    timestamptz NOT NULL DEFAULT now(),
     waited_seconds double precision NOT NULL CHECK (waited_seconds >= 0),
     finished_at   timestamptz,
@@ -111,19 +186,19 @@ CREATE TABLE crewtop.runs (
     traceback     text,
     replaced      integer NOT NULL DEFAULT 0,
     late          boolean NOT NULL DEFAULT false,
-    log_tail      text
+    log_tail      text,
+    PRIMARY KEY (task_id, id)
 ) WITH (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.05);
-COMMENT ON TABLE crewtop.runs IS 'One row an attempt at a task by one worker. Its id is the lease token.';
+COMMENT ON TABLE crewtop.runs IS 'One row an attempt at a task by one worker. Its id, unique over all tasks, is the lease token.';
 COMMENT ON COLUMN crewtop.runs.outcome IS 'superseded: an operator failed or requeued the task under the running process.';
 COMMENT ON COLUMN crewtop.runs.waited_seconds IS 'From run_at to the claim: the wait that the service level judges.';
 COMMENT ON COLUMN crewtop.runs.seconds IS 'Run time on the worker''s monotonic clock.';
 COMMENT ON COLUMN crewtop.runs.progress_at IS 'The last step, call or tool event: the progress clock. The lease is the liveness clock.';
 COMMENT ON COLUMN crewtop.runs.replaced IS 'How many NULs and lone surrogates in result or error became U+FFFD.';
 COMMENT ON COLUMN crewtop.runs.late IS 'The result or error came after the lease was gone: kept here, and nothing else changed.';
-CREATE INDEX runs_by_task ON crewtop.runs (task_id, id);
 
 CREATE TABLE crewtop.steps (
-    run_id       bigint NOT NULL REFERENCES crewtop.runs (id) ON DELETE CASCADE,
+    run_id       bigint NOT NULL,
     position     smallint NOT NULL CHECK (position > 0),
     task_id      bigint NOT NULL,
     name         text NOT NULL,
@@ -143,7 +218,7 @@ COMMENT ON COLUMN crewtop.steps.receipt IS 'With it and its output, a later run 
 COMMENT ON COLUMN crewtop.steps.resumed_from IS 'The run that did this step, and has its output: this one was kept from it.';
 
 CREATE TABLE crewtop.llm_calls (
-    run_id             bigint NOT NULL REFERENCES crewtop.runs (id) ON DELETE CASCADE,
+    run_id             bigint NOT NULL,
     call_id            text NOT NULL,
     task_id            bigint NOT NULL,
     step_position      smallint,
@@ -176,17 +251,18 @@ CREATE INDEX llm_calls_open ON crewtop.llm_calls (run_id) WHERE outcome = 'start
 CREATE INDEX llm_calls_by_task ON crewtop.llm_calls (task_id, started_at);
 
 CREATE TABLE crewtop.task_history (
-    task_id    bigint NOT NULL REFERENCES crewtop.tasks (id) ON DELETE CASCADE,
-    version    integer NOT NULL,
+    task_id    bigint NOT NULL,
+    version    integer NOT NULL CHECK (version > 1),
     at         timestamptz NOT NULL DEFAULT now(),
-    old_status text,
+    old_status text NOT NULL,
     new_status text NOT NULL,
     run_id     bigint,
     actor      text NOT NULL,
     reason     text,
     PRIMARY KEY (task_id, version)
 );
-COMMENT ON TABLE crewtop.task_history IS 'Every transition. The key makes a gap or a second owner of one version impossible.';
+COMMENT ON TABLE crewtop.task_history IS
+    'Every transition; version 1, the enqueue, is the task itself. The key makes a second owner of one version impossible.';
 COMMENT ON COLUMN crewtop.task_history.actor IS 'producer, worker:<id>, or operator:<who>.';
 
 -- Workers -----------------------------------------------------------------------------------------------------
@@ -203,6 +279,7 @@ CREATE TABLE crewtop.workers (
     desired_slots integer CHECK (desired_slots BETWEEN 0 AND 1000),
     busy          integer NOT NULL DEFAULT 0,
     draining      boolean NOT NULL DEFAULT false,
+    drain_ends_at timestamptz,
     started_at    timestamptz NOT NULL DEFAULT now(),
     heartbeat_at  timestamptz NOT NULL DEFAULT now(),
     lease_seconds double precision NOT NULL,
@@ -212,27 +289,64 @@ CREATE TABLE crewtop.workers (
 ) WITH (fillfactor = 50);
 COMMENT ON TABLE crewtop.workers IS 'One row a worker process (host and boot). Recovery never depends on it: leases are on the tasks.';
 COMMENT ON COLUMN crewtop.workers.queues IS 'NULL: every queue.';
+COMMENT ON COLUMN crewtop.workers.drain_ends_at IS 'When a draining worker hands back what still runs; NULL: it waits for it.';
 COMMENT ON COLUMN crewtop.workers.desired_slots IS 'What an operator asked for; the worker obeys at its next heartbeat.';
 
 -- Operator actions --------------------------------------------------------------------------------------------
 
 CREATE TABLE crewtop.operations (
-    id     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    action text NOT NULL CHECK (action IN ('retry', 'fail', 'requeue', 'cancel')),
-    at     timestamptz NOT NULL DEFAULT now(),
-    actor  text NOT NULL,
-    reason text
+    id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    action     text NOT NULL CHECK (action IN
+                   ('retry', 'rerun', 'fail', 'requeue', 'cancel', 'delete', 'move', 'priority', 'edit', 'undo')),
+    argument   json,
+    state      text NOT NULL DEFAULT 'running' CHECK (state IN ('running', 'paused', 'cancelled', 'done')),
+    at         timestamptz NOT NULL DEFAULT now(),
+    ended_at   timestamptz,
+    actor      text NOT NULL,
+    role       text NOT NULL DEFAULT session_user,
+    reason     text,
+    scope      text,
+    total      integer NOT NULL CHECK (total >= 0),
+    undoes     bigint REFERENCES crewtop.operations (id)
 );
 COMMENT ON TABLE crewtop.operations IS 'One row an operator action over a fixed set of tasks: the audit.';
+COMMENT ON COLUMN crewtop.operations.argument IS 'Where to (move), which priority, which inputs (edit).';
+COMMENT ON COLUMN crewtop.operations.state IS 'running: any process may work off the items that are left.';
+COMMENT ON COLUMN crewtop.operations.actor IS 'OS user, host and SSH origin; role is the database''s own word for who it was.';
+COMMENT ON COLUMN crewtop.operations.scope IS 'The filter as it was typed; NULL: ids were named.';
+COMMENT ON COLUMN crewtop.operations.undoes IS 'The operation that this one takes back.';
 
 CREATE TABLE crewtop.operation_items (
     operation_id bigint NOT NULL REFERENCES crewtop.operations (id) ON DELETE CASCADE,
     task_id      bigint NOT NULL,
-    done         boolean NOT NULL,
-    outcome      text NOT NULL,
-    PRIMARY KEY (operation_id, task_id)
+    seen         integer NOT NULL,
+    done         boolean,
+    outcome      text,
+    left_version integer,
+    before       json,
+    PRIMARY KEY (operation_id, task_id),
+    CHECK ((done IS NULL) = (outcome IS NULL))
 );
-COMMENT ON TABLE crewtop.operation_items IS 'What became of each task of an operation, in words.';
+COMMENT ON TABLE crewtop.operation_items IS 'The tasks of an operation, fixed when it was asked for, and what became of each, in words.';
+COMMENT ON COLUMN crewtop.operation_items.seen IS 'The version that the operator saw: a task that has moved on is refused.';
+COMMENT ON COLUMN crewtop.operation_items.done IS 'NULL: not yet looked at; false: refused.';
+COMMENT ON COLUMN crewtop.operation_items.left_version IS 'The version that the operation left behind: undone is only what still has it.';
+COMMENT ON COLUMN crewtop.operation_items.before IS 'What the operation changed, as it was, for undo.';
+CREATE INDEX operation_items_left ON crewtop.operation_items (operation_id, task_id) WHERE done IS NULL;
+
+-- Schedules ---------------------------------------------------------------------------------------------------
+
+CREATE TABLE crewtop.schedules (
+    name       text PRIMARY KEY CHECK (length(name) BETWEEN 1 AND 200),
+    definition json NOT NULL,
+    next_at    timestamptz NOT NULL,
+    last_at    timestamptz,
+    last_task  bigint,
+    seen_at    timestamptz NOT NULL DEFAULT now()
+);
+COMMENT ON TABLE crewtop.schedules IS 'One row a recurring task of [schedules]. Whoever moves next_at on puts the task in, in the same statement.';
+COMMENT ON COLUMN crewtop.schedules.definition IS 'As the newest worker has it: cron, zone, crew, inputs, queue, priority, missed.';
+COMMENT ON COLUMN crewtop.schedules.seen_at IS 'When a worker last had it in its configuration.';
 
 -- Counters and rollups ----------------------------------------------------------------------------------------
 -- Both are appended to by the statements that change things and folded in the background, so that no two

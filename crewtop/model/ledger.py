@@ -79,7 +79,10 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """What a worker says of itself at each heartbeat. runs maps run_id to task_id; queues None is every queue."""
+    """What a worker says of itself at each heartbeat. runs maps run_id to task_id; queues None is every queue.
+
+    drain_seconds_left: until a draining worker hands back what still runs; None: it waits for it, or does not drain.
+    """
 
     worker_id: str
     host: str
@@ -94,3 +97,4 @@ class Beat:
     draining: bool
     cpu_percent: float | None
     memory_bytes: int | None
+    drain_seconds_left: float | None = None

@@ -87,8 +87,8 @@ class NewTask:
 class Claim(NamedTuple):
     """A task that a worker now holds. run_id is the lease token; inputs is JSON text; failures are spent attempts.
 
-    crashes: runs whose process died under them. earlier_runs: 0 if this is the task's first. dependencies: tasks whose results it gets. A tuple in the order of
-    claim.sql's columns: made at every claim, it has to be cheap.
+    crashes: runs whose process died under them. earlier_runs: 0 if this is the task's first. dependencies: tasks whose
+    results it gets. A tuple in the order of claim.sql's columns: made at every claim, it has to be cheap.
     """
 
     task_id: int

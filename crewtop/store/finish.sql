@@ -11,8 +11,8 @@ WITH report AS MATERIALIZED (
 ), held AS MATERIALIZED (
     SELECT r.*, t.*
     FROM report AS r LEFT JOIN LATERAL (
-        SELECT id, queue, crew, priority, max_attempts, failed_runs, crashed_runs, interrupted_runs,
-               cancel_requested_at
+        SELECT id, queue, crew, priority, max_attempts, failed_runs, crashed_runs, interrupted_runs, cancel_requested_at,
+               failed_runs + crashed_runs + lost_runs + throttled_runs + interrupted_runs + operator_runs = 0 AS first
         FROM crewtop.tasks
         WHERE id = r.task_id AND run_id = r.run_id AND status = 'running'
         FOR NO KEY UPDATE
@@ -33,7 +33,7 @@ WITH report AS MATERIALIZED (
             WHEN failed_runs + 1 >= max_attempts THEN 'failed'
             ELSE 'retry'
         END AS new_status,
-        outcome IN ('failed', 'over_budget') OR (outcome = 'interrupted' AND interrupted_runs >= $15) AS spends
+        outcome IN ('failed', 'over_budget', 'stalled') OR (outcome = 'interrupted' AND interrupted_runs >= $15) AS spends
     FROM held AS h
 ), moved AS (
     UPDATE crewtop.tasks AS t
@@ -46,7 +46,11 @@ WITH report AS MATERIALIZED (
         crashed_runs = t.crashed_runs + (j.outcome = 'crashed')::integer,
         throttled_runs = t.throttled_runs + (j.outcome = 'throttled')::integer,
         interrupted_runs = t.interrupted_runs + (j.outcome = 'interrupted')::integer,
-        error = CASE WHEN j.new_status = 'completed' THEN NULL ELSE coalesce(left(j.error, 500), t.error) END
+        operator_runs = t.operator_runs + (j.outcome = 'cancelled')::integer,
+        error = CASE WHEN j.new_status = 'completed' THEN NULL
+                     WHEN j.new_status = 'failed' AND j.outcome = 'crashed'
+                         THEN left(format('quarantined after %s process deaths: %s', t.crashed_runs + 1, j.error), 500)
+                     ELSE coalesce(left(j.error, 500), t.error) END
     FROM judged AS j
     WHERE t.id = j.id AND t.id = ANY (ARRAY(SELECT id FROM judged))
     RETURNING t.id, t.version, t.run_id, t.status
@@ -64,7 +68,7 @@ WITH report AS MATERIALIZED (
         replaced = j.replaced,
         log_tail = j.log_tail
     FROM judged AS j
-    WHERE r.id = j.run_id AND r.id = ANY ($2)
+    WHERE r.task_id = j.task_id AND r.id = j.run_id
       -- A report that was taken before, by a commit whose answer got lost, is not late.
       AND (j.id IS NOT NULL OR r.outcome IN ('lost', 'superseded') AND NOT r.late)
     RETURNING r.id, r.waited_seconds
@@ -78,12 +82,32 @@ WITH report AS MATERIALIZED (
     SELECT m.id, m.version, 'running', m.status, m.run_id, 'worker:' || $1,
            CASE WHEN j.outcome <> 'completed' THEN coalesce(left(j.error, 200), replace(j.outcome, '_', ' ')) END
     FROM moved AS m JOIN judged AS j USING (id)
+), settled AS (
+    UPDATE crewtop.task_dependencies AS d SET settled = true
+    FROM moved AS m WHERE d.depends_on = m.id AND m.status = 'completed' AND NOT d.settled
+    RETURNING d.task_id
+), waiting AS MATERIALIZED (
+    -- Read after their lock is held, so that whoever ends the last of several dependencies sees that it is the last.
+    SELECT t.*, s.n
+    FROM (SELECT task_id, count(*) AS n FROM settled GROUP BY task_id ORDER BY task_id) AS s CROSS JOIN LATERAL (
+        SELECT id, status, waiting_for FROM crewtop.tasks WHERE id = s.task_id FOR NO KEY UPDATE) AS t
+), freed AS (
+    UPDATE crewtop.tasks AS t
+    SET waiting_for = t.waiting_for - w.n,
+        status = CASE WHEN w.status = 'waiting' AND w.waiting_for = w.n THEN 'pending' ELSE t.status END,
+        version = t.version + (w.status = 'waiting' AND w.waiting_for = w.n)::integer,
+        run_at = CASE WHEN w.status = 'waiting' THEN greatest(t.run_at, now()) ELSE t.run_at END
+    FROM waiting AS w WHERE t.id = w.id AND t.id = ANY (ARRAY(SELECT id FROM waiting))
+    RETURNING t.id, t.version, t.queue, w.status = 'waiting' AND w.waiting_for = w.n AS ready
+), freed_history AS (
+    INSERT INTO crewtop.task_history (task_id, version, old_status, new_status, actor, reason)
+    SELECT id, version, 'waiting', 'pending', 'worker:' || $1, 'all that it depends on has ended' FROM freed WHERE ready
+), released AS (
+    UPDATE crewtop.slots SET run_id = NULL WHERE run_id = ANY ($2)
 ), counted AS (
     SELECT j.queue, j.crew, j.new_status, j.outcome, e.waited_seconds, j.seconds,
            e.waited_seconds <= (coalesce(q.service_levels, $14::float8[]))[j.priority + 1] AS met,
-           -- The first start alone is judged against the service level; a retry waits on purpose.
-           NOT EXISTS (SELECT FROM crewtop.runs
-                       WHERE task_id = j.id AND runs.id < j.run_id AND runs.outcome <> 'returned') AS first
+           j.first  -- alone is judged against the service level; a retry waits on purpose
     FROM judged AS j JOIN ended AS e ON e.id = j.run_id JOIN crewtop.queues AS q ON q.name = j.queue
     WHERE j.id IS NOT NULL AND j.outcome <> 'returned'
 ), rolled AS (
@@ -104,4 +128,6 @@ WITH report AS MATERIALIZED (
                 FROM unnest(array_agg(seconds) FILTER (WHERE outcome <> 'completed')) AS s GROUP BY 1) AS h)
     FROM counted GROUP BY queue, crew
 )
-SELECT run_id, task_id, id IS NOT NULL AS accepted, new_status AS status FROM judged
+SELECT run_id, task_id, id IS NOT NULL AS accepted, new_status AS status,
+       ARRAY(SELECT DISTINCT queue FROM freed WHERE ready) AS freed
+FROM judged

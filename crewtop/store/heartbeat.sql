@@ -3,12 +3,14 @@
 -- must not cost the other runs their leases: it is looked at, and extended the next time.
 WITH beat AS (
     INSERT INTO crewtop.workers AS w
-        (id, host, pid, boot_id, crewtop, queues, crews, slots, busy, lease_seconds, cpu_percent, memory_bytes, draining)
-    VALUES ($1, $4, $5, $6, $7, $8, $9, $10, $11, $3, $12, $13, $14)
+        (id, host, pid, boot_id, crewtop, queues, crews, slots, busy, lease_seconds, cpu_percent, memory_bytes, draining,
+         drain_ends_at)
+    VALUES ($1, $4, $5, $6, $7, $8, $9, $10, $11, $3, $12, $13, $14, now() + make_interval(secs => $16))
     ON CONFLICT (id) DO UPDATE
     SET heartbeat_at = now(), slots = excluded.slots, busy = excluded.busy, crews = excluded.crews,
         queues = excluded.queues, cpu_percent = excluded.cpu_percent, memory_bytes = excluded.memory_bytes,
-        draining = w.draining OR excluded.draining, stopped_at = NULL
+        draining = w.draining OR excluded.draining, drain_ends_at = excluded.drain_ends_at,
+        stopped_at = NULL
     RETURNING desired_slots, draining
 ), held AS MATERIALIZED (
     SELECT t.id, t.run_id, t.cancel_requested_at

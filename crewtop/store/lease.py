@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from crewtop.model import task as limits
 from crewtop.model.ledger import Beat
 from crewtop.model.task import Claim, Finish, Finished, Held, Orders, TaskStatus
+from crewtop.store import dependents
 from crewtop.store.database import Database, columns
 
 _STATUS: dict[str | None, TaskStatus | None] = {None: None, **{status.value: status for status in TaskStatus}}
@@ -50,7 +51,14 @@ async def finish(
         "finish", worker_id, *columns(ordered, len(Finish._fields)), list(service_levels),
         limits.MAX_INTERRUPTIONS, limits.MAX_CRASHES, limits.THROTTLE_LIMIT_SECONDS,
     )  # fmt: skip
-    return [Finished(run_id, task_id, accepted, _STATUS[status]) for run_id, task_id, accepted, status in answer]
+    ended = [
+        Finished(run_id, task_id, accepted, _STATUS[status], freed)
+        for run_id, task_id, accepted, status, freed in answer
+    ]
+    gone_wrong = [item.task_id for item in ended if item.status in (TaskStatus.FAILED, TaskStatus.CANCELLED)]
+    if gone_wrong:
+        await dependents.settle(database, gone_wrong, f"worker:{worker_id}")
+    return ended
 
 
 async def heartbeat(database: Database, beat: Beat) -> Orders:
@@ -59,7 +67,7 @@ async def heartbeat(database: Database, beat: Beat) -> Orders:
         "heartbeat", beat.worker_id, list(beat.runs), beat.lease_seconds, beat.host, beat.pid, beat.boot_id,
         beat.version, beat.queues, beat.crews, beat.slots, len(beat.runs), beat.cpu_percent, beat.memory_bytes,
         beat.draining,
-        list(beat.runs.values()),
+        list(beat.runs.values()), beat.drain_seconds_left,
     )  # fmt: skip
     if row is None:
         raise AssertionError("an upsert always answers")

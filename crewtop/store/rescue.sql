@@ -25,10 +25,12 @@ WITH expired AS MATERIALIZED (
 ), ended AS (
     UPDATE crewtop.runs AS r
     SET outcome = 'lost', finished_at = now(), error = m.why
-    FROM moved AS m WHERE r.id = m.run_id AND r.id = ANY (ARRAY(SELECT run_id FROM expired))
+    FROM moved AS m WHERE r.task_id = m.id AND r.id = m.run_id
 ), cut_short AS (
     UPDATE crewtop.steps AS s SET status = 'failed', error = m.why
     FROM moved AS m WHERE s.run_id = m.run_id AND s.status = 'running'
+), released AS (
+    UPDATE crewtop.slots SET run_id = NULL WHERE run_id = ANY (ARRAY(SELECT run_id FROM expired))
 ), history AS (
     INSERT INTO crewtop.task_history (task_id, version, old_status, new_status, run_id, actor, reason)
     SELECT id, version, 'running', status, run_id, 'worker:' || $1, why FROM moved

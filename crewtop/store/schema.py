@@ -8,7 +8,7 @@ from crewtop.model.errors import CrewtopError
 from crewtop.model.shipped import shipped
 from crewtop.store.database import Database
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 # Two processes that start on an empty database at once: the second waits for the first and finds the work done.
 _INIT_LOCK = 0x63726577
 

@@ -66,12 +66,12 @@ SELECT json_build_object(
            extract(epoch FROM now() - t.lease_expires_at) AS lease_overdue,
            extract(epoch FROM now() - r.claimed_at) AS age, extract(epoch FROM now() - r.progress_at) AS idle,
            r.step_position, r.step_count, r.agent, left(r.activity, 200) AS activity
-    FROM crewtop.tasks AS t JOIN crewtop.runs AS r ON r.id = t.run_id
+    FROM crewtop.tasks AS t JOIN crewtop.runs AS r ON r.task_id = t.id AND r.id = t.run_id
     WHERE t.status = 'running'
     ORDER BY r.progress_at, t.id LIMIT $4) AS r),
 'stuck', (SELECT json_object_agg(queue, n) FROM (
     SELECT t.queue, count(*) AS n
-    FROM crewtop.tasks AS t JOIN crewtop.runs AS r ON r.id = t.run_id
+    FROM crewtop.tasks AS t JOIN crewtop.runs AS r ON r.task_id = t.id AND r.id = t.run_id
     WHERE t.status = 'running'
       AND (t.lease_expires_at < now()
            OR r.progress_at < now() - make_interval(secs => $3) AND r.activity IS DISTINCT FROM 'running a function'

@@ -7,5 +7,5 @@ SELECT now() AS at, t.id, t.queue, t.crew, t.status, t.version, t.priority, t.cr
        extract(epoch FROM now() - r.claimed_at)::float8 AS run_age,
        extract(epoch FROM now() - r.progress_at)::float8 AS idle,
        left(t.inputs::text, $2) AS inputs, octet_length(t.inputs::text) AS inputs_size
-FROM crewtop.tasks AS t LEFT JOIN crewtop.runs AS r ON r.id = t.run_id
+FROM crewtop.tasks AS t LEFT JOIN crewtop.runs AS r ON r.task_id = t.id AND r.id = t.run_id
 WHERE t.id = $1
