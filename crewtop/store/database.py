@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 from importlib.resources import files
 from typing import Any, Self, cast
@@ -17,6 +17,18 @@ from asyncpg.pool import PoolConnectionProxy
 from crewtop.model.errors import CrewtopError, Unavailable
 
 CONNECT_TIMEOUT_SECONDS = 5.0
+
+# A plan that is kept for a prepared statement may have been made while tables were small, and would go on reading
+# whole tables once they are not: claims and ends took four times as long. Statements that are planned each time
+# need no such word, and a pooler refuses settings that it does not know.
+_SETTINGS_FOR_KEPT_PLANS = {"jit": "off", "enable_seqscan": "off"}
+
+# What only a pooler says, where it could not be told by its backend's number.
+_SIGNS_OF_A_POOLER = (
+    asyncpg.ProtocolViolationError,  # a setting at the start of a session that it does not let through
+    asyncpg.InvalidSQLStatementNameError,  # the statement was prepared in another client's session
+    asyncpg.DuplicatePreparedStatementError,
+)
 
 # What a healthy server says to a statement that is at fault; everything else may pass by waiting.
 _TRANSIENT = (
@@ -44,8 +56,8 @@ class Database:
     """A pool of connections to one database.
 
     Arguments: dsn; application_name, shown in pg_stat_activity; connections, the most that it opens; timeout in
-    seconds for one statement, which is cancelled then; prepared=False keeps no named statements, which a
-    pooler in transaction mode needs and which gives every statement a plan for its own arguments.
+    seconds for one statement, which is cancelled then; prepared=False gives every statement a plan for its own
+    arguments, True keeps plans unless a pooler such as PgBouncer stands between.
     """
 
     def __init__(
@@ -62,6 +74,7 @@ class Database:
         self._connections = connections
         self._timeout = timeout
         self._prepared = prepared
+        self._pooled: bool | None = None
         self._pool: asyncpg.Pool[asyncpg.Record] | None = None
         self._opening = asyncio.Lock()
 
@@ -73,9 +86,12 @@ class Database:
 
     async def close(self) -> None:
         """End every connection, running statements included."""
-        if self._pool is not None:
-            pool, self._pool = self._pool, None
-            pool.terminate()
+        self._let_go()
+
+    @property
+    def pooled(self) -> bool:
+        """Whether a pooler stands between, as far as any connection has told."""
+        return bool(self._pooled)
 
     async def fetch(self, name: str, *arguments: object, order: str | None = None) -> list[asyncpg.Record]:
         """Run store/<name>.sql in a transaction of its own and answer its rows.
@@ -102,8 +118,12 @@ class Database:
                 yield cast("asyncpg.Connection[asyncpg.Record]", connection)
             finally:
                 await pool.release(connection)
+        except _SIGNS_OF_A_POOLER as error:
+            self._pooled = True
+            self._let_go()
+            raise Unavailable(f"postgres: {reason(error)}: taking what stands between for a pooler") from error
         except asyncpg.QueryCanceledError as error:
-            raise Unavailable(f"postgres: the query took over {self._timeout:g} s: narrow the filter") from error
+            raise Unavailable(f"postgres: {reason(error)}: raise it for this role, or narrow the filter") from error
         except _TRANSIENT as error:
             raise Unavailable(f"postgres: {reason(error)}") from error
         except (
@@ -128,6 +148,9 @@ class Database:
     async def _opened(self) -> asyncpg.Pool[asyncpg.Record]:
         async with self._opening:
             if self._pool is None:
+                if self._pooled is None:
+                    self._pooled = await _pooler_between(self.dsn, self._application_name)
+                prepared = self._prepared and not self._pooled
                 self._pool = await asyncpg.create_pool(
                     self.dsn,
                     min_size=0,
@@ -135,11 +158,40 @@ class Database:
                     timeout=CONNECT_TIMEOUT_SECONDS,
                     max_inactive_connection_lifetime=60,
                     command_timeout=self._timeout,
-                    statement_cache_size=100 if self._prepared else 0,
-                    server_settings={"application_name": self._application_name},
+                    statement_cache_size=100 if prepared else 0,
+                    server_settings={
+                        "application_name": self._application_name,
+                        **(_SETTINGS_FOR_KEPT_PLANS if prepared else {}),
+                    },
                     reset=_keep_as_it_is,
                 )
             return self._pool
+
+    def _let_go(self) -> None:
+        if self._pool is not None:
+            pool, self._pool = self._pool, None
+            pool.terminate()
+
+
+async def _pooler_between(dsn: str, application_name: str) -> bool:
+    """Whether the server that answers is another than the one that the session was promised.
+
+    A server tells its process number at the start, for cancelling. A pooler (PgBouncer, Supavisor, PgCat, Odyssey)
+    makes up a number of its own, since the server behind a session changes with every transaction.
+    """
+    with _readable():
+        connection: asyncpg.Connection[asyncpg.Record] = await asyncpg.connect(
+            dsn,
+            timeout=CONNECT_TIMEOUT_SECONDS,
+            command_timeout=CONNECT_TIMEOUT_SECONDS,
+            statement_cache_size=0,
+            server_settings={"application_name": application_name},
+        )
+    try:
+        answering: int = await connection.fetchval("SELECT pg_backend_pid()")
+        return answering != connection.get_server_pid()
+    finally:
+        await connection.close(timeout=CONNECT_TIMEOUT_SECONDS)
 
 
 async def _keep_as_it_is(_: asyncpg.Connection[asyncpg.Record]) -> None:
@@ -147,8 +199,15 @@ async def _keep_as_it_is(_: asyncpg.Connection[asyncpg.Record]) -> None:
 
 
 async def _acquired(pool: asyncpg.Pool[asyncpg.Record]) -> PoolConnectionProxy[asyncpg.Record]:
-    try:
+    with _readable():
         return await pool.acquire(timeout=CONNECT_TIMEOUT_SECONDS)
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Around a connect: says what is wrong with a DSN that asyncpg cannot read."""
+    try:
+        yield
     except ValueError:  # without its text, which repeats parts of the DSN
         raise CrewtopError(
             "postgres: the DSN cannot be read: use postgresql://user:password@host/database, with / # ? @ in a "

@@ -1,0 +1,66 @@
+"""A real PgBouncer in transaction mode before the test's own database, where one is installed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+POOL_SIZE = 2
+PORT = 6432
+PATIENCE_SECONDS = 20.0
+
+SETTINGS = """
+[databases]
+* = host={host} port=5432 user=postgres
+
+[pgbouncer]
+listen_addr =
+listen_port = {port}
+unix_socket_dir = {folder}
+auth_type = any
+pool_mode = transaction
+default_pool_size = {size}
+max_client_conn = 200
+logfile = {folder}/pgbouncer.log
+"""
+
+
+@contextmanager
+def pgbouncer(dsn: str, folder: Path) -> Iterator[str]:
+    """Yield the DSN that leads to the same database through a PgBouncer with two connections."""
+    program = shutil.which("pgbouncer", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
+    if program is None:
+        pytest.skip("no pgbouncer here: install it, such as by apt-get install pgbouncer")
+    host = parse_qs(urlsplit(dsn).query)["host"][0]
+    owner = Path(host).stat()  # PgBouncer refuses to run as root; the server's own account reaches its socket
+    folder.mkdir()
+    settings = folder / "pgbouncer.ini"
+    settings.write_text(SETTINGS.format(host=host, folder=folder, port=PORT, size=POOL_SIZE))
+    account = {"user": owner.st_uid, "group": owner.st_gid, "extra_groups": []} if os.geteuid() == 0 else {}
+    os.chown(folder, owner.st_uid, owner.st_gid)
+    process = subprocess.Popen(
+        [program, "-q", str(settings)], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **account
+    )
+    try:
+        _wait_for(folder / f".s.PGSQL.{PORT}", process, folder / "pgbouncer.log")
+        name = urlsplit(dsn).path.lstrip("/")
+        yield f"postgresql://somebody@/{name}?host={folder}&port={PORT}"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _wait_for(socket: Path, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not socket.exists():
+        if process.poll() is not None or time.monotonic() > deadline:
+            pytest.fail(f"pgbouncer did not start: {log.read_text() if log.exists() else 'no log'}")
+        time.sleep(0.02)
