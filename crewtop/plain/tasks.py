@@ -153,13 +153,17 @@ def _steps(rows: tuple[StepRow, ...], paper: Paper) -> list[str]:
         [
             Column("STEP", [str(row.position) for row in rows], right=True),
             Column("RUN", [str(row.run_id) for row in rows], right=True),
-            Column("STATUS", [words.status(row.status, ascii=paper.ascii) for row in rows]),
+            Column("STATUS", [words.status(_step_state(row), ascii=paper.ascii) for row in rows]),
             Column("TOOK", [words.duration(row.seconds) for row in rows], right=True),
             Column("NAME", [paper.safe(row.name) for row in rows], stretch=True),
             Column("AGENT", [paper.safe(row.agent or words.NOTHING) for row in rows], stretch=True, drop=2),
             Column("OUTPUT OR ERROR", [_step_end(row, paper) for row in rows], stretch=True, drop=1),
         ]
     )
+
+
+def _step_state(row: StepRow) -> str:
+    return row.status if row.resumed_from is None else "kept"
 
 
 def _step_end(row: StepRow, paper: Paper) -> str:

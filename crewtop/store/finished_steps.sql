@@ -2,8 +2,10 @@
 -- from where they are. Of one run alone: in another, the same step may have met other answers.
 WITH newest AS (
     SELECT s.run_id
-    FROM crewtop.runs AS r JOIN crewtop.steps AS s ON s.run_id = r.id
-    WHERE r.task_id = $1 AND r.id < $2 AND s.position = 1 AND s.status = 'completed'
+    FROM crewtop.tasks AS t
+    JOIN crewtop.runs AS r ON r.task_id = t.id AND r.id < $2 AND r.id > coalesce(t.steps_since, 0)
+    JOIN crewtop.steps AS s ON s.run_id = r.id AND s.position = 1 AND s.status = 'completed'
+    WHERE t.id = $1
     ORDER BY r.id DESC LIMIT 1
 )
 SELECT kept.run_id, kept.position, done.output, done.receipt::text

@@ -37,6 +37,7 @@ order = "crewtop.demo.crews:order"
 returns = "crewtop.demo.crews:returns"
 product = "crewtop.demo.crews:product"
 briefing = "crewtop.demo.crews:briefing"
+stages = "tests.e2e.stages:stages"
 
 [worker]
 lease_seconds = 3

@@ -257,6 +257,14 @@ def test_the_story_of_a_failed_task() -> None:
     assert task_text(FAILED) == FAILED_100
 
 
+def test_a_step_that_was_not_done_again_is_called_kept() -> None:
+    story = task_text(replace(FAILED, steps=(STEP, replace(STEP, run_id=92, resumed_from=91))))
+    assert [line.split()[:4] for line in story.splitlines() if line.lstrip().startswith("1 ")] == [
+        ["1", "91", "✓", "completed"],
+        ["1", "92", "✓", "kept"],
+    ]
+
+
 def test_a_result_is_printed_as_what_it_holds() -> None:
     done = replace(FAILED, runs=(run(93, result=excerpt('"Dear Ann,\\nyour order \\u001b[2J left."')),))
     assert "RESULT OF RUN 93\n  Dear Ann,\n  your order ␛[2J left.\n" in task_text(done)

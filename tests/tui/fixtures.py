@@ -304,6 +304,8 @@ STUCK = TaskDetail(
     steps=(
         StepRow(9_044, 1, "research", "Researcher", "Find sources", "completed", excerpt("..."), None, ago(395), 54),
         StepRow(9_044, 2, "analyse", "Analyst", "Weigh them", "failed", None, "no answer within 60 s", ago(341), 69),
+        StepRow(9_120, 1, "research", "Researcher", "Find sources", "completed", excerpt("..."), None, ago(395), 54,
+                resumed_from=9_044),
         StepRow(9_120, 2, "analyse", "Analyst", "Weigh them", "running", None, None, ago(251), None),
     ),
     calls=(

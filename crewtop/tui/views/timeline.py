@@ -46,9 +46,10 @@ def bars(detail: TaskDetail, manner: Manner) -> list[Bar]:
         found += _wait(free, run.claimed_at, "waiting" if number == 1 else "waiting again")
         end = _run_end(run, detail)
         found.append(_run_bar(number, run, end, detail, manner))
-        steps = [step for step in detail.steps if step.run_id == run.id]
-        found += [_kept_bar(step, run, manner) for step in _kept(steps, run, detail)]
-        found += [_step_bar(step, run, end, detail, manner) for step in steps]
+        for step in detail.steps:
+            if step.run_id == run.id:
+                kept = step.resumed_from is not None
+                found.append(_kept_bar(step, run, manner) if kept else _step_bar(step, run, end, detail, manner))
         free = end
     if detail.task.status in (TaskStatus.WAITING, TaskStatus.PENDING, TaskStatus.RETRY):
         label = {TaskStatus.RETRY: "backing off", TaskStatus.WAITING: "for others"}.get(detail.task.status, "waiting")
@@ -81,20 +82,8 @@ def _run_bar(number: int, run: RunRow, end: datetime, detail: TaskDetail, manner
     )
 
 
-def _kept(steps: Sequence[StepRow], run: RunRow, detail: TaskDetail) -> list[StepRow]:
-    """Steps that earlier runs completed and that this one went on after."""
-    if not steps:
-        return []
-    first = min(step.position for step in steps)
-    kept = {
-        step.position: step
-        for step in detail.steps
-        if step.run_id < run.id and step.position < first and step.status == "completed"
-    }
-    return [kept[position] for position in sorted(kept)]
-
-
 def _kept_bar(step: StepRow, run: RunRow, manner: Manner) -> Bar:
+    """A step that an earlier run completed and that this one went on after: it takes no time here."""
     tick = words.glyph("completed", ascii=manner.ascii_only)
     at = run.claimed_at
     return Bar(f"  {safe(step.agent or step.name)}", at, at, tick, "muted", tick, "kept")
