@@ -6,6 +6,7 @@ import json
 import zlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -91,6 +92,14 @@ async def test_a_resumed_run_that_is_cut_off_leaves_what_a_third_one_needs(execu
         third = await executor.run("steps:structured", TOPIC, url, done=[*done(whole, 2), *done(second, 4)])
     assert third.result == whole.result
     assert len(prompts) == 1
+
+
+async def test_a_file_that_a_step_left_is_in_the_new_runs_folder_too(executor: Executor, tmp_path: Path) -> None:
+    async with model() as (url, _):
+        whole = await executor.run("steps:structured", TOPIC, url)
+        rest = await executor.run("steps:structured", TOPIC, url, done=done(whole, 3))
+    left, again = (tmp_path / str(run.run_id) / "page.json" for run in (whole, rest))
+    assert again.read_text() == left.read_text()
 
 
 async def test_a_callback_is_not_called_again_for_a_step_that_was_done(executor: Executor) -> None:

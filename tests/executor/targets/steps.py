@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import shop
 from crewai import Crew, CrewOutput, Process, Task
 from crewai.tasks.conditional_task import ConditionalTask
-from crewai.tools import tool
 from pydantic import BaseModel
 
 
@@ -16,19 +14,13 @@ class Page(BaseModel):
     title: str
 
 
-class Secret(BaseModel):
+class Drifting(BaseModel):
     """A model that does not come back from JSON as it was."""
 
     title: str
 
     def model_post_init(self, _: Any) -> None:
         self.title += "!"
-
-
-@tool("read_page")
-def read_page() -> str:
-    """Read what an earlier step wrote."""
-    return Path("page.json").read_text()
 
 
 def all_of(output: CrewOutput) -> list[dict[str, Any]]:
@@ -40,8 +32,8 @@ def crew(*tasks: Task, **options: Any) -> Crew:
 
 
 def ask(text: str, kind: type[Task] = Task, **options: Any) -> Task:
-    agent = options.pop("agent", None) or shop.clerk()
-    return kind(name=text.lower(), description=f"{text} {{topic}}", expected_output="A text", agent=agent, **options)
+    words = {"name": text.lower(), "description": f"{text} {{topic}}", "expected_output": "A text"}
+    return kind(agent=shop.clerk(), **words, **options)
 
 
 def plain() -> Crew:
@@ -74,15 +66,12 @@ def conditional() -> Crew:
 
 
 def structured() -> Crew:
-    writer = ask("Write", agent=shop.clerk(tools=[read_page]))
-    return crew(
-        ask("Collect", output_pydantic=Page, output_file="page.json"), ask("Sort", output_json=Page), ask("Weigh"),
-        writer, ask("Shorten"),
-    )  # fmt: skip
+    page = ask("Collect", output_pydantic=Page, output_file="page.json")
+    return crew(page, ask("Sort", output_json=Page), ask("Weigh"), ask("Write"), ask("Shorten"))
 
 
 def unrestorable() -> Crew:
-    return crew(ask("Collect"), ask("Sort", output_pydantic=Secret), ask("Weigh"), ask("Write"), ask("Shorten"))
+    return crew(ask("Collect"), ask("Sort", output_pydantic=Drifting), ask("Weigh"), ask("Write"), ask("Shorten"))
 
 
 def guarded() -> Crew:
