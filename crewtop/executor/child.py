@@ -14,6 +14,7 @@ import socket
 import sys
 import time
 import traceback
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from crewtop.executor.listener import Listener
 
 _PR_SET_PDEATHSIG = 1
-_LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 def run(assignment: Assignment, folder: str, events: int, log: int, zygote: int) -> NoReturn:
@@ -40,7 +41,7 @@ def run(assignment: Assignment, folder: str, events: int, log: int, zygote: int)
     """
     status = 1
     try:
-        _leave_zygote(events, log, zygote)
+        leave_zygote(events, log, zygote)
         reporter = Reporter(socket.socket(fileno=events))
         reporter.end_with_worker()
         last = _outcome(assignment, folder, reporter)
@@ -55,7 +56,8 @@ def run(assignment: Assignment, folder: str, events: int, log: int, zygote: int)
         os._exit(status)
 
 
-def _leave_zygote(events: int, log: int, zygote: int) -> None:
+def leave_zygote(events: int, log: int, zygote: int) -> None:
+    """Become a process of its own: a group, signals, streams and descriptors, and an end with the zygote."""
     os.setsid()  # a group of its own, that can be killed with everything in it
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)  # a handler in Python would wait for a hung C call to return
@@ -83,9 +85,18 @@ def _end_with(zygote: int) -> None:
 def _outcome(assignment: Assignment, folder: str, reporter: Reporter) -> Event:
     listener: Listener | None = None
     try:
-        _settle(assignment, folder)
+        enter_folder(
+            assignment.folder,
+            folder,
+            {
+                **assignment.env,
+                "CREWTOP_RUN_ID": str(assignment.run_id),
+                "CREWTOP_TASK_ID": str(assignment.task_id),
+                "CREWTOP_CREW": assignment.crew,
+            },
+        )
         listener = _listen(reporter)
-        logging.basicConfig(level=logging.INFO, stream=sys.stderr, format=_LOG_FORMAT, force=True)
+        logging.basicConfig(level=logging.INFO, stream=sys.stderr, format=LOG_FORMAT, force=True)
         work = load(assignment.crew, assignment.target, folder)
         if listener and work.kind == "crew":
             listener.number(work.tasks)
@@ -110,34 +121,36 @@ def _run(work: Work, assignment: Assignment, reporter: Reporter) -> object:
     return work.run(inputs)
 
 
-def _settle(assignment: Assignment, folder: str) -> None:
-    """Move into the run's folder, with the crew's environment and module path."""
-    os.chdir(assignment.folder)
-    sys.path.insert(0, folder)
-    os.environ.update(
-        assignment.env,
-        CREWAI_STORAGE_DIR=str(Path(assignment.folder, "crewai").absolute()),
-        CREWTOP_RUN_ID=str(assignment.run_id),
-        CREWTOP_TASK_ID=str(assignment.task_id),
-        CREWTOP_CREW=assignment.crew,
-    )
+def enter_folder(own: str, modules: str, env: Mapping[str, str]) -> None:
+    """Move into the process's own folder, with the crews' environment and the folder of their modules."""
+    os.chdir(own)
+    sys.path.insert(0, modules)
+    os.environ.update(env, CREWAI_STORAGE_DIR=str(Path(own, "crewai").absolute()))
 
 
-def _listen(reporter: Reporter) -> Listener | None:
-    """Listen to CrewAI's events, where CrewAI is installed."""
+def keep_crewai_quiet() -> bool:
+    """Let CrewAI ask and open nothing; answers whether it is installed."""
     try:
         from crewai.events.listeners.tracing.utils import set_suppress_tracing_messages
 
-        from crewtop.executor.listener import Listener
         from crewtop.executor.memory import open_memory_late
     except ModuleNotFoundError as error:
         if error.name != "crewai":
             raise
-        return None
+        return False
     finally:
         forget_withheld()
     set_suppress_tracing_messages(True)
     open_memory_late()
+    return True
+
+
+def _listen(reporter: Reporter) -> Listener | None:
+    """Listen to CrewAI's events, where CrewAI is installed."""
+    if not keep_crewai_quiet():
+        return None
+    from crewtop.executor.listener import Listener
+
     listener = Listener(reporter)
     listener.attach()
     return listener

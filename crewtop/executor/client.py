@@ -1,4 +1,4 @@
-"""The worker's side: a zygote as an object of the event loop, and a process for each run. Imports no CrewAI.
+"""The worker's side: a zygote as an object of the event loop, and the processes that it starts. Imports no CrewAI.
 
 zygote = await Zygote.start(path=Path.cwd(), log=None)
 process = await zygote.run(assignment)
@@ -19,43 +19,21 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from crewtop.executor.environment import crew_environment
-from crewtop.executor.streams import PIECE_BYTES, event_stream, pieces, ready
-from crewtop.executor.wire import Unpacker, packed
+from crewtop.executor.processes import Child, Host, Process
+from crewtop.executor.streams import PIECE_BYTES, ready
+from crewtop.executor.wire import Hosting, Unpacker, packed
 from crewtop.model.errors import CrewtopError
-from crewtop.model.events import Assignment, Event
+from crewtop.model.events import Assignment
 
 _CLOSE_SECONDS = 5.0
+_C = TypeVar("_C", bound=Child)
 
 
 class ZygoteError(CrewtopError):
     """The zygote cannot start, or died, or cannot start a run."""
-
-
-class Process:
-    """One run's process.
-
-    events, log: what it reports and what it prints, in pieces as they come. Each is iterated once, and both at the same
-    time: the process waits while either is left unread. Both end with the process, after what it had already sent.
-    """
-
-    def __init__(self, run_id: int, events: io.FileIO, log: io.FileIO) -> None:
-        self.run_id = run_id
-        self.pid = 0
-        self._ended: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
-        self.events: AsyncIterator[Event] = event_stream(pieces(events, self._ended), run_id)
-        self.log: AsyncIterator[bytes] = pieces(log, self._ended)
-
-    async def wait(self) -> int | None:
-        """Return the exit status, a signal as a negative number (-9), or None if the zygote died first."""
-        return await asyncio.shield(self._ended)
-
-    def end(self, status: int | None) -> None:
-        """Take note of the process's end."""
-        if not self._ended.done():
-            self._ended.set_result(status)
 
 
 class Zygote:
@@ -71,7 +49,7 @@ class Zygote:
         self.closed = asyncio.Event()
         self._process = process
         self._control = control
-        self._runs: dict[int, Process] = {}
+        self._children: dict[int, Child] = {}
         self._starting: dict[int, asyncio.Future[int]] = {}
         self._outbox: asyncio.Queue[tuple[bytes, tuple[int, ...]]] = asyncio.Queue()
         self._tasks: list[asyncio.Task[None]] = []
@@ -107,27 +85,39 @@ class Zygote:
 
     async def run(self, assignment: Assignment) -> Process:
         """Start a run. Raises ZygoteError if no process can be started, or the zygote has died."""
-        run_id = assignment.run_id
-        if self.closed.is_set():
-            raise ZygoteError(f"run {run_id} cannot start: the zygote has died")
+        process, started = self._begin(Process, assignment.run_id, {"start": asdict(assignment)})
         try:
-            process, theirs = _connect(run_id)
-        except OSError as error:
-            raise ZygoteError(f"run {run_id} cannot start: {error}") from None
-        started = self._starting[run_id] = asyncio.get_running_loop().create_future()
-        self._runs[run_id] = process
-        self._outbox.put_nowait((packed({"start": asdict(assignment)}), theirs))
-        try:
-            process.pid = await started
+            await started
         except asyncio.CancelledError:
-            self.kill(run_id, signal.SIGKILL)
+            self.kill(process.key, signal.SIGKILL)
             raise
         return process
 
-    def kill(self, run_id: int, number: int) -> None:
-        """Send a signal to a run and all that its tools started; nothing happens if it has ended."""
+    def host(self, hosting: Hosting) -> Host:
+        """Start a host, which takes assignments at once. Raises ZygoteError if the zygote has died.
+
+        If no process can be started, the host ends without a status.
+        """
+        host, started = self._begin(Host, hosting.host_id, {"host": asdict(hosting)})
+        started.add_done_callback(lambda future: future.cancelled() or future.exception())
+        return host
+
+    def kill(self, key: int, number: int) -> None:
+        """Send a signal to a run's or a host's process and all that its tools started; nothing if it has ended."""
         if not self.closed.is_set():
-            self._outbox.put_nowait((packed({"kill": run_id, "signal": number}), ()))
+            self._outbox.put_nowait((packed({"kill": key, "signal": number}), ()))
+
+    def _begin(self, kind: type[_C], key: int, message: dict[str, Any]) -> tuple[_C, asyncio.Future[int]]:
+        if self.closed.is_set():
+            raise ZygoteError(f"{_named(key)} cannot start: the zygote has died")
+        try:
+            child, theirs = _connect(kind, key)
+        except OSError as error:
+            raise ZygoteError(f"{_named(key)} cannot start: {error}") from None
+        started = self._starting[key] = asyncio.get_running_loop().create_future()
+        self._children[key] = child
+        self._outbox.put_nowait((packed(message), theirs))
+        return child, started
 
     async def close(self) -> None:
         """End the zygote and its runs; return when it is gone."""
@@ -145,7 +135,7 @@ class Zygote:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(self._process.wait(), *self._tasks, return_exceptions=True)
-        self._lose_runs()
+        self._lose_children()
         self._control.close()
 
     async def _get_ready(self, output: IO[bytes], begin: int) -> None:
@@ -173,34 +163,34 @@ class Zygote:
     async def _receive(self, messages: AsyncIterator[dict[str, Any]]) -> None:
         async for message in messages:
             match message:
-                case {"started": run_id, "pid": pid}:
-                    self._runs[run_id].pid = pid
-                    if not (started := self._starting.pop(run_id)).done():
+                case {"started": key, "pid": pid}:
+                    self._children[key].pid = pid
+                    if not (started := self._starting.pop(key)).done():
                         started.set_result(pid)
-                case {"refused": run_id, "reason": reason}:
-                    self._refuse(run_id, f"run {run_id} cannot start: {reason}")
-                case {"exited": run_id, "status": status}:
-                    self._runs.pop(run_id).end(status)
-        self._lose_runs()
+                case {"refused": key, "reason": reason}:
+                    self._refuse(key, f"{_named(key)} cannot start: {reason}")
+                case {"exited": key, "status": status}:
+                    self._children.pop(key).end(status)
+        self._lose_children()
 
-    def _refuse(self, run_id: int, reason: str) -> None:
-        self._runs.pop(run_id).end(None)
-        if not (started := self._starting.pop(run_id)).done():
+    def _refuse(self, key: int, reason: str) -> None:
+        self._children.pop(key).end(None)
+        if not (started := self._starting.pop(key)).done():
             started.set_exception(ZygoteError(reason))
 
-    def _lose_runs(self) -> None:
+    def _lose_children(self) -> None:
         """The zygote is dead. The kernel ended its children, but not what these had started.
 
         A group's number is not given away as long as anything lives in it, so this hits nobody else.
         """
         self.closed.set()
-        for run_id in list(self._starting):
-            self._refuse(run_id, f"run {run_id} cannot start: the zygote has died")
-        for process in self._runs.values():
+        for key in list(self._starting):
+            self._refuse(key, f"{_named(key)} cannot start: the zygote has died")
+        for child in self._children.values():
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.end(None)
-        self._runs.clear()
+                os.killpg(child.pid, signal.SIGKILL)
+            child.end(None)
+        self._children.clear()
         while not self._outbox.empty():
             _close_all(self._outbox.get_nowait()[1])
 
@@ -214,15 +204,22 @@ class Zygote:
                     _close_all(descriptors)
 
 
-def _connect(run_id: int) -> tuple[Process, tuple[int, int]]:
+def _named(key: int) -> str:
+    return f"run {key}" if key > 0 else f"host {-key}"
+
+
+def _connect(kind: type[_C], key: int) -> tuple[_C, tuple[int, int]]:
     """A process to be started, and its ends of the event socket and the log pipe."""
     ours, theirs = socket.socketpair()
-    with ours, theirs:
+    try:
         log, log_end = os.pipe()
-        events = ours.detach()
-        for descriptor in (events, log):
-            os.set_blocking(descriptor, False)
-        return Process(run_id, io.FileIO(events), io.FileIO(log)), (theirs.detach(), log_end)
+    except OSError:
+        ours.close()
+        theirs.close()
+        raise
+    ours.setblocking(False)
+    os.set_blocking(log, False)
+    return kind(key, io.FileIO(ours.detach()), io.FileIO(log)), (theirs.detach(), log_end)
 
 
 async def _send_message(control: socket.socket, message: bytes, descriptors: Sequence[int]) -> None:

@@ -34,8 +34,29 @@ def as_work(found: Any) -> Work | None:
     if isinstance(found, Crew):
         return _crew_work(found, {})
     if isinstance(found, Flow):
-        return Work("flow", lambda inputs: _drained(found.kickoff(inputs=_object(inputs, "flow"))))
+        return _flow_work(found)
     return None
+
+
+def copied(found: Any) -> Any:
+    """A Crew or a Flow of its own where found is one that others may be running; anything else as it is."""
+    if isinstance(found, Crew):
+        return found.copy()
+    if isinstance(found, Flow):
+        return type(found)()
+    if not inspect.isclass(found) and callable(getattr(found, "crew", None)):
+        return found.crew().copy()
+    return found
+
+
+def _flow_work(flow: Flow[Any]) -> Work:
+    async def run_async(inputs: Any) -> object:
+        return await _drained_later(await flow.kickoff_async(inputs=_object(inputs, "flow")))
+
+    def run(inputs: Any) -> object:
+        return _drained(flow.kickoff(inputs=_object(inputs, "flow")))
+
+    return Work("flow", run, run_async=run_async)
 
 
 def _crew_work(crew: Crew, defaults: dict[str, Any]) -> Work:
@@ -52,7 +73,10 @@ def _crew_work(crew: Crew, defaults: dict[str, Any]) -> Work:
         _require(crew, given)
         return given
 
-    return Work("crew", run, tuple(crew.tasks), go_on)
+    async def run_async(inputs: Any) -> object:
+        return await _drained_later(await crew.akickoff(inputs=complete(inputs)))
+
+    return Work("crew", run, tuple(crew.tasks), go_on, run_async)
 
 
 def _object(inputs: Any, kind: str) -> dict[str, Any]:
@@ -76,6 +100,15 @@ def _drained(output: Any) -> object:
     """The result of a kickoff. A streaming one has not even begun: it runs while its pieces are taken."""
     if isinstance(output, (StreamingOutputBase, StreamSession)):
         for _piece in output:
+            pass
+        return output.result
+    return output
+
+
+async def _drained_later(output: Any) -> object:
+    """The same of a kickoff within an event loop."""
+    if isinstance(output, StreamingOutputBase):
+        async for _piece in output:
             pass
         return output.result
     return output

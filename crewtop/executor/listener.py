@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Protocol
 
 from crewai.events import (
     LLMCallCompletedEvent,
@@ -26,9 +26,8 @@ from crewai.events import (
 from crewai.events.stream_context import add_stream_sink
 
 from crewtop.executor.failures import call_failure, cut_middle
-from crewtop.executor.reporter import Reporter
 from crewtop.executor.resume import receipt
-from crewtop.model.events import CallEnded, CallStarted, StepEnded, StepStarted, ToolUsed
+from crewtop.model.events import CallEnded, CallStarted, Event, StepEnded, StepStarted, ToolUsed
 
 _LOG = logging.getLogger(__name__)
 _MOST_TEXT = 4 * 1024 * 1024
@@ -37,6 +36,13 @@ _MOST_STEPS = 10_000
 _FLUSH_SECONDS = 5.0
 
 _heard_at_once: contextvars.ContextVar[bool] = contextvars.ContextVar("crewtop_heard_at_once", default=False)
+
+
+class Reports(Protocol):
+    """Where to report: a run's Reporter."""
+
+    def send(self, event: Event) -> None:
+        """Tell of an event before the caller goes on."""
 
 
 class Listener:
@@ -48,7 +54,7 @@ class Listener:
     comes through the bus's own handlers, a little later.
     """
 
-    def __init__(self, reporter: Reporter) -> None:
+    def __init__(self, reporter: Reports) -> None:
         self._send = reporter.send
         self._lock = threading.RLock()
         self._positions: dict[str, int] = {}
@@ -69,7 +75,7 @@ class Listener:
 
     def attach(self) -> None:
         """Listen from now on, in this context and in all others."""
-        add_stream_sink(self._take)
+        add_stream_sink(self.take)
         _heard_at_once.set(True)
         for kind in self._handlers:
             crewai_event_bus.register_handler(kind, self._take_elsewhere)
@@ -88,9 +94,15 @@ class Listener:
 
     def _take_elsewhere(self, source: Any, event: Any) -> None:
         if not _heard_at_once.get():  # handlers run in a copy of the emitter's context
-            self._take(source, event)
+            self.take(source, event)
 
-    def _take(self, source: Any, event: Any) -> None:
+    @property
+    def open_calls(self) -> int:
+        """How many calls to a model wait for their answer."""
+        return len(self._open_calls)
+
+    def take(self, source: Any, event: Any) -> None:
+        """Report an event of CrewAI's, if it is of a kind that is reported."""
         handler = self._handlers.get(type(event))
         if handler is None:
             return

@@ -6,7 +6,7 @@ import asyncio
 import importlib
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,23 +31,32 @@ class InputsError(TerminalError):
 class Work:
     """A loaded crew. kind: crew, flow or callable. run takes the inputs and returns the result. tasks: a Crew's own.
 
-    go_on, which only a Crew has, is run after what an earlier run completed; its last argument is told from where.
+    run_async is run in an event loop, where there is such a way. go_on, which only a Crew has, is run after what an
+    earlier run completed; its last argument is told from where.
     """
 
     kind: str
     run: Callable[[Any], object]
     tasks: tuple[Any, ...] = ()
     go_on: Callable[[Any, Sequence[DoneStep], Callable[[Event], None]], object] | None = None
+    run_async: Callable[[Any], Awaitable[object]] | None = None
 
 
-def load(crew: str, target: str, folder: str) -> Work:
+def load(crew: str, target: str, folder: str, *, copied: bool = False) -> Work:
     """Load the crew registered as `crew` from `target`: 'module:attribute', or a .jsonc file relative to folder.
+
+    copied: a Crew or a Flow that the module itself holds is copied, since others run it in this process.
 
     Raises LoadError; but what a network did to the crew's own code while it was loading is passed on as it is, since
     the next attempt may go well.
     """
     try:
-        return _as_work(_find(target, folder), called=False)
+        found = _find(target, folder)
+        if copied and "crewai" in sys.modules:
+            from crewtop.executor import crews
+
+            found = crews.copied(found)
+        return _as_work(found, called=False)
     except (ImportError, UnsuitableError) as error:
         fault = _import_fault(error, target, folder) if isinstance(error, ImportError) else str(error)
         raise LoadError(_sentence(crew, target, fault)) from error
@@ -98,7 +107,8 @@ def _as_work(found: object, called: bool) -> Work:
         what = f"it returns a {type(found).__name__}" if called else f"it is a {_kind_of(found)}"
         raise UnsuitableError(f"{what}, and not {_ACCEPTED}")
     if _takes(found, {}):
-        return Work("callable", lambda inputs: _finished(found(inputs)))
+        run_async = found if inspect.iscoroutinefunction(found) else None
+        return Work("callable", lambda inputs: _finished(found(inputs)), run_async=run_async)
     if _takes(found):
         return _as_work(_finished(found()), called=True)
     raise UnsuitableError("it must have one parameter, for the inputs, or none if it returns a crew")

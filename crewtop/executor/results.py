@@ -14,6 +14,7 @@ from typing import Any
 from crewtop.executor.failures import TerminalError
 
 _MOST_CHARACTERS = 100 * 1024 * 1024  # what a line to the worker carries; worker.max_result_bytes is the real limit
+_encode = json.JSONEncoder(allow_nan=False).encode  # which json.dumps would build anew each time
 _AS_TEXT = (decimal.Decimal, uuid.UUID, pathlib.PurePath)
 _MOMENTS = (datetime.datetime, datetime.date, datetime.time)
 
@@ -29,7 +30,7 @@ def to_json(result: object) -> str:
     Raises ResultError, with the place in the result, for what JSON cannot say, and for more than 100 MiB.
     """
     try:
-        text = json.dumps(_plain(result, "result"), allow_nan=False)
+        text = _encode(_plain(result, "result"))
     except RecursionError:
         raise ResultError("the result cannot be stored as JSON: it contains itself, or is nested too deeply") from None
     if len(text) > _MOST_CHARACTERS:

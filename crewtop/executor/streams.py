@@ -8,10 +8,10 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+from crewtop.executor.wire import Lines
 from crewtop.model.events import Event, from_line
 
 PIECE_BYTES = 64 * 1024
-MOST_LINE_BYTES = 256 * 1024 * 1024  # a result of 100 MiB, escaped
 _MOST_BYTES_AFTER_END = 4 * 1024 * 1024  # more than a pipe or a socket holds
 _LOG = logging.getLogger(__name__)
 
@@ -59,15 +59,8 @@ async def event_stream(arriving: AsyncIterator[bytes], run_id: int) -> AsyncIter
 
 
 async def lines(arriving: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Whole lines; of one that is longer than a line may be, only a word remains, which is no event."""
-    rest: list[bytes] = []
-    size = 0
+    """Whole lines of what arrives."""
+    whole = Lines()
     async for piece in arriving:
-        *ends, tail = piece.split(b"\n")
-        for end in ends:
-            yield b"".join([*rest, end])
-            rest, size = [], 0
-        size += len(tail)
-        if size > MOST_LINE_BYTES:
-            rest, tail = [], b"(too long)"
-        rest.append(tail)
+        for line in whole.feed(piece):
+            yield line

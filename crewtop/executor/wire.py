@@ -1,6 +1,11 @@
-"""Messages between a worker and its zygote: JSON objects over a stream socket, each behind its length.
+"""Messages between a worker, its zygote and its hosts.
+
+With the zygote: JSON objects over a stream socket, each behind its length.
 
 A stream with lengths, not SOCK_SEQPACKET: macOS has no such sockets, and there inputs of 1 MiB would not fit a packet.
+
+With a host: lines of JSON. To it {"runs": [[run id, crew, inputs as JSON text, done steps], ...]} and
+{"cancel": run id}; from it what host_reporter says.
 """
 
 from __future__ import annotations
@@ -8,6 +13,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 _LENGTH = struct.Struct("!I")
@@ -35,3 +41,38 @@ class Unpacker:
             body = bytes(self._buffer[_LENGTH.size : end])
             del self._buffer[:end]
             yield json.loads(body)
+
+
+MOST_LINE_BYTES = 256 * 1024 * 1024  # a result of 100 MiB, escaped
+
+
+class Lines:
+    """Puts lines together from the pieces in which a socket delivers them."""
+
+    def __init__(self) -> None:
+        self._rest: list[bytes] = []
+        self._size = 0
+
+    def feed(self, piece: bytes) -> Iterator[bytes]:
+        """Take what the socket gave; yield whole lines, and of one that is too long a word that is no message."""
+        *ends, tail = piece.split(b"\n")
+        for end in ends:
+            yield b"".join([*self._rest, end])
+            self._rest, self._size = [], 0
+        self._size += len(tail)
+        if self._size > MOST_LINE_BYTES:
+            self._rest, tail = [], b"(too long)"
+        self._rest.append(tail)
+
+
+@dataclass(frozen=True, slots=True)
+class Hosting:
+    """What a host is started with. host_id is negative, to be no run's; slots: runs at once; folder: its own working
+    folder; env is added to the environment; targets: each crew's 'module:attribute'.
+    """
+
+    host_id: int
+    slots: int
+    folder: str
+    env: dict[str, str]
+    targets: dict[str, str]

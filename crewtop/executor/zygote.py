@@ -3,10 +3,10 @@
 It imports CrewAI once and stays single-threaded, so that a fork is safe and cheap. It owns its children: it alone
 starts, kills and reaps them, and when its worker is gone it takes all of them along.
 
-Messages from the worker: {"start": an Assignment's fields} with two descriptors (event socket, log pipe), and
-{"kill": run_id, "signal": number}. To the worker: {"ready": {"crewai": version or null, "mode": fork or spawn}} or
-{"failed": reason}; {"started": run_id, "pid": n} or {"refused": run_id, "reason": text};
-{"exited": run_id, "pid": n, "status": exit code, or a negative signal}.
+Messages from the worker: {"start": an Assignment's fields} or {"host": a Hosting's fields} with two descriptors (event
+socket, log pipe), and {"kill": id, "signal": number}; the id is a run's, or a host's, which is negative. To the worker:
+{"ready": {"crewai": version or null, "mode": fork or spawn}} or {"failed": reason}; {"started": id, "pid": n} or
+{"refused": id, "reason": text}; {"exited": id, "pid": n, "status": exit code, or a negative signal}.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ from collections import deque
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NoReturn
 
-from crewtop.executor import child
+from crewtop.executor import child, host
 from crewtop.executor.environment import crew_environment, forget_withheld
-from crewtop.executor.wire import Unpacker, packed
+from crewtop.executor.wire import Hosting, Unpacker, packed
 from crewtop.model.events import Assignment
 
 _PIECE_BYTES = 256 * 1024
@@ -151,25 +152,29 @@ class _Zygote:
         self._descriptors.extend(descriptors)
         for message in self._unpacker.feed(piece):
             if "start" in message:
-                self._begin(Assignment(**message["start"]))
+                assignment = Assignment(**message["start"])
+                self._begin(assignment.run_id, child, assignment)
+            elif "host" in message:
+                hosting = Hosting(**message["host"])
+                self._begin(hosting.host_id, host, hosting)
             elif (pid := self._pids.get(message["kill"])) is not None:
                 _kill_group(pid, message["signal"])
         return bool(piece)
 
-    def _begin(self, assignment: Assignment) -> None:
+    def _begin(self, key: int, program: ModuleType, order: Assignment | Hosting) -> None:
         events, log = self._descriptors.popleft(), self._descriptors.popleft()
         try:
-            pid = self._start(assignment, events, log)
+            pid = self._start(program, order, events, log)
         except OSError as error:
-            self._tell({"refused": assignment.run_id, "reason": f"no process can be started: {error}"})
+            self._tell({"refused": key, "reason": f"no process can be started: {error}"})
         else:
-            self._pids[assignment.run_id] = pid
-            self._tell({"started": assignment.run_id, "pid": pid})
+            self._pids[key] = pid
+            self._tell({"started": key, "pid": pid})
         finally:
             os.close(events)
             os.close(log)
 
-    def _fork(self, assignment: Assignment, events: int, log: int) -> int:
+    def _fork(self, program: ModuleType, order: Assignment | Hosting, events: int, log: int) -> int:
         zygote = os.getpid()
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # one that comes before the child is ready waits
         pid = os.fork()
@@ -178,27 +183,27 @@ class _Zygote:
             self._selector.close()
             self._control.close()
             self._wake.close()
-            child.run(assignment, self._folder, events, log, zygote)
+            program.run(order, self._folder, events, log, zygote)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
         return pid
 
-    def _spawn(self, assignment: Assignment, events: int, log: int) -> int:
+    def _spawn(self, program: ModuleType, order: Assignment | Hosting, events: int, log: int) -> int:
         with tempfile.TemporaryFile() as file:
-            file.write(json.dumps(asdict(assignment)).encode("ascii"))
+            file.write(json.dumps(asdict(order)).encode("ascii"))
             file.seek(0)
             inherited = (events, log, file.fileno())
             for descriptor in inherited:
                 os.set_inheritable(descriptor, True)
             words = [*map(str, inherited), self._folder, str(os.getpid())]
-            command = [sys.executable, "-P", "-m", child.__spec__.name, *words]
+            command = [sys.executable, "-P", "-m", program.__name__, *words]
             return os.posix_spawn(sys.executable, command, crew_environment())
 
     def _reap(self) -> None:
         while ended := _reap_one():
             pid, status = ended
-            for run_id in [run for run, of_run in self._pids.items() if of_run == pid]:
-                del self._pids[run_id]
-                self._tell({"exited": run_id, "pid": pid, "status": status})
+            for key in [key for key, of_key in self._pids.items() if of_key == pid]:
+                del self._pids[key]
+                self._tell({"exited": key, "pid": pid, "status": status})
 
     def _tell(self, message: dict[str, Any]) -> None:
         self._control.sendall(packed(message))

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import structlog
 
-from crewtop.executor.client import Process, Zygote, ZygoteError
+from crewtop.executor.client import Zygote, ZygoteError
+from crewtop.executor.processes import Process
 from crewtop.live.fast_lane import FastLane
 from crewtop.model.errors import CrewtopError
 from crewtop.model.events import Assignment, Raised, Returned

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crewtop.executor.client import Process, Zygote
+from crewtop.executor.client import Zygote
+from crewtop.executor.processes import Process
 from crewtop.model.events import Assignment, DoneStep, Event, Raised, Returned
 
 _run_ids = itertools.count(1)
@@ -68,7 +69,7 @@ class Running:
         async with asyncio.timeout(120):
             await self._readers
             status = await self.process.wait()
-        return Ended(self.process.run_id, status, self.events, self.log.decode())
+        return Ended(self.process.key, status, self.events, self.log.decode())
 
     async def _read_events(self) -> None:
         async for event in self.process.events:

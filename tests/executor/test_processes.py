@@ -62,20 +62,20 @@ async def test_a_hung_call_dies_unanswered_and_its_neighbour_does_not_notice(exe
         hung = await executor.start("shop:single", {"topic": "lamps"}, provider.url)
         neighbour = await executor.start("jobs:sleep")
         await hung.until(lambda run: any(isinstance(event, CallStarted) for event in run.events))
-        executor.zygote.kill(hung.process.run_id, signal.SIGKILL)
+        executor.zygote.kill(hung.process.key, signal.SIGKILL)
         ended = await hung.end()
     assert ended.status == -signal.SIGKILL
     assert len(ended.of(CallStarted)) == 1
     assert not ended.of(CallEnded)
     assert alive(neighbour.process.pid)
-    executor.zygote.kill(neighbour.process.run_id, signal.SIGKILL)
+    executor.zygote.kill(neighbour.process.key, signal.SIGKILL)
     assert (await neighbour.end()).status == -signal.SIGKILL
 
 
 async def test_sigterm_ends_a_run_at_once_and_nothing_more_is_reported(executor: Executor) -> None:
     run = await executor.start("jobs:sleep")
     await run.until(is_loaded)
-    executor.zygote.kill(run.process.run_id, signal.SIGTERM)
+    executor.zygote.kill(run.process.key, signal.SIGTERM)
     ended = await run.end()
     assert ended.status == -signal.SIGTERM
     assert [type(event) for event in ended.events] == [Loaded]
@@ -83,15 +83,15 @@ async def test_sigterm_ends_a_run_at_once_and_nothing_more_is_reported(executor:
 
 async def test_a_signal_that_comes_before_the_run_has_begun_is_not_lost(executor: Executor) -> None:
     run = await executor.start("jobs:sleep")
-    executor.zygote.kill(run.process.run_id, signal.SIGTERM)
+    executor.zygote.kill(run.process.key, signal.SIGTERM)
     assert (await run.end()).status == -signal.SIGTERM
 
 
 async def test_a_run_that_is_deaf_to_sigterm_is_killed(executor: Executor) -> None:
     run = await executor.start("jobs:ignore_sigterm")
     await run.until(lambda run: run.log == b"deaf\n")
-    executor.zygote.kill(run.process.run_id, signal.SIGTERM)
-    executor.zygote.kill(run.process.run_id, signal.SIGKILL)
+    executor.zygote.kill(run.process.key, signal.SIGTERM)
+    executor.zygote.kill(run.process.key, signal.SIGKILL)
     assert (await run.end()).status == -signal.SIGKILL
 
 
@@ -99,7 +99,7 @@ async def test_a_tools_own_process_is_killed_with_the_run(executor: Executor) ->
     run = await executor.start("shop:with_stuck_tool", {"topic": "lamps"})
     child = await printed_pid(run)
     assert alive(child)
-    executor.zygote.kill(run.process.run_id, signal.SIGTERM)
+    executor.zygote.kill(run.process.key, signal.SIGTERM)
     assert (await run.end()).status == -signal.SIGTERM
     await eventually(lambda: not alive(child))
 
@@ -202,7 +202,7 @@ async def test_where_a_thread_forbids_forking_each_run_is_a_fresh_process(start:
         assert run.result["session"]
         hung = await executor.start("jobs:sleep_with_child")
         child = await printed_pid(hung)
-        executor.zygote.kill(hung.process.run_id, signal.SIGKILL)
+        executor.zygote.kill(hung.process.key, signal.SIGKILL)
         assert (await hung.end()).status == -signal.SIGKILL
         await eventually(lambda: not alive(child))
 

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from crewtop.executor import streams
+from crewtop.executor import streams, wire
 from crewtop.executor.reporter import Reporter
 from crewtop.model.events import Returned, ToolUsed, from_line
 
@@ -80,7 +80,7 @@ print("still here")
 async def test_a_line_without_end_costs_no_memory_and_hides_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(streams, "MOST_LINE_BYTES", 10)
+    monkeypatch.setattr(wire, "MOST_LINE_BYTES", 10)
 
     async def pieces() -> AsyncIterator[bytes]:
         for piece in (b"one\ntw", b"o\n", b"x" * 8, b"x" * 8, b"x\nthree\n", b"rest"):

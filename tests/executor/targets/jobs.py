@@ -186,3 +186,19 @@ def ignore_sigterm(inputs: Any) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     print("deaf")
     time.sleep(600)
+
+
+async def chat(inputs: str) -> None:
+    print(f"{inputs} says hello")
+    await asyncio.to_thread(print, f"{inputs} logs in a thread")
+    os.write(1, f"{inputs} to the descriptor\n".encode())
+
+
+async def nap(inputs: Any) -> str:
+    """Sleep until cancelled, and say so."""
+    print("asleep")
+    try:
+        await asyncio.sleep(600)
+    finally:
+        print("awake")
+    return "rested"
