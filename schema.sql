@@ -174,6 +174,10 @@ CREATE TABLE crewtop.runs (
     claimed_at    timestamptz NOT NULL DEFAULT now(),
     waited_seconds double precision NOT NULL CHECK (waited_seconds >= 0),
     finished_at   timestamptz,
+    claimed_version integer,
+    old_status    text,
+    ended_version integer,
+    new_status    text,
     seconds       double precision CHECK (seconds >= 0 AND seconds < 'Infinity'),
     step_position smallint,
     step_count    smallint,
@@ -192,6 +196,9 @@ CREATE TABLE crewtop.runs (
 COMMENT ON TABLE crewtop.runs IS 'One row an attempt at a task by one worker. Its id, unique over all tasks, is the lease token.';
 COMMENT ON COLUMN crewtop.runs.outcome IS 'superseded: an operator failed or requeued the task under the running process.';
 COMMENT ON COLUMN crewtop.runs.waited_seconds IS 'From run_at to the claim: the wait that the service level judges.';
+COMMENT ON COLUMN crewtop.runs.claimed_version IS 'The task''s version, and from which status it came, when this run began.';
+COMMENT ON COLUMN crewtop.runs.ended_version IS
+    'The task''s version, and new_status, as this run''s own end made them; NULL: it runs, or somebody else ended it.';
 COMMENT ON COLUMN crewtop.runs.seconds IS 'Run time on the worker''s monotonic clock.';
 COMMENT ON COLUMN crewtop.runs.progress_at IS 'The last step, call or tool event: the progress clock. The lease is the liveness clock.';
 COMMENT ON COLUMN crewtop.runs.replaced IS 'How many NULs and lone surrogates in result or error became U+FFFD.';
@@ -250,7 +257,7 @@ COMMENT ON COLUMN crewtop.llm_calls.usage IS 'The provider''s usage as it came, 
 CREATE INDEX llm_calls_open ON crewtop.llm_calls (run_id) WHERE outcome = 'started';
 CREATE INDEX llm_calls_by_task ON crewtop.llm_calls (task_id, started_at);
 
-CREATE TABLE crewtop.task_history (
+CREATE TABLE crewtop.transitions (
     task_id    bigint NOT NULL,
     version    integer NOT NULL CHECK (version > 1),
     at         timestamptz NOT NULL DEFAULT now(),
@@ -261,9 +268,25 @@ CREATE TABLE crewtop.task_history (
     reason     text,
     PRIMARY KEY (task_id, version)
 );
-COMMENT ON TABLE crewtop.task_history IS
-    'Every transition; version 1, the enqueue, is the task itself. The key makes a second owner of one version impossible.';
-COMMENT ON COLUMN crewtop.task_history.actor IS 'producer, worker:<id>, or operator:<who>.';
+COMMENT ON TABLE crewtop.transitions IS 'What changed a task otherwise than its run did: operators, rescuers, the end of a dependency.';
+COMMENT ON COLUMN crewtop.transitions.actor IS 'producer, worker:<id>, or operator:<who>.';
+
+CREATE VIEW crewtop.task_history AS
+    SELECT id AS task_id, 1 AS version, created_at AS at, NULL AS old_status,
+           CASE WHEN dependencies > 0 THEN 'waiting' ELSE 'pending' END AS new_status,
+           NULL::bigint AS run_id, coalesce('schedule:' || schedule, 'producer') AS actor, NULL AS reason
+    FROM crewtop.tasks
+    UNION ALL
+    SELECT task_id, claimed_version, claimed_at, old_status, 'running', id, 'worker:' || worker_id, NULL
+    FROM crewtop.runs WHERE claimed_version IS NOT NULL
+    UNION ALL
+    SELECT task_id, ended_version, finished_at, 'running', new_status, id, 'worker:' || worker_id,
+           CASE WHEN outcome <> 'completed' THEN coalesce(left(error, 200), replace(outcome, '_', ' ')) END
+    FROM crewtop.runs WHERE ended_version IS NOT NULL
+    UNION ALL
+    SELECT task_id, version, at, old_status, new_status, run_id, actor, reason FROM crewtop.transitions;
+COMMENT ON VIEW crewtop.task_history IS
+    'Every transition of every task, version by version without a gap. A run is itself the record of its start and its end.';
 
 -- Workers -----------------------------------------------------------------------------------------------------
 
@@ -307,13 +330,19 @@ CREATE TABLE crewtop.operations (
     reason     text,
     scope      text,
     total      integer NOT NULL CHECK (total >= 0),
+    done       integer NOT NULL DEFAULT 0,
+    refused    integer NOT NULL DEFAULT 0,
+    reached    bigint NOT NULL DEFAULT 0,
+    worked_at  timestamptz NOT NULL DEFAULT now(),
     undoes     bigint REFERENCES crewtop.operations (id)
 );
 COMMENT ON TABLE crewtop.operations IS 'One row an operator action over a fixed set of tasks: the audit.';
-COMMENT ON COLUMN crewtop.operations.argument IS 'Where to (move), which priority, which inputs (edit).';
+COMMENT ON COLUMN crewtop.operations.argument IS 'The queue to move to, the priority, or the inputs, as an object.';
 COMMENT ON COLUMN crewtop.operations.state IS 'running: any process may work off the items that are left.';
 COMMENT ON COLUMN crewtop.operations.actor IS 'OS user, host and SSH origin; role is the database''s own word for who it was.';
 COMMENT ON COLUMN crewtop.operations.scope IS 'The filter as it was typed; NULL: ids were named.';
+COMMENT ON COLUMN crewtop.operations.reached IS 'Items up to this task have been looked at: they are worked off in the order of their ids.';
+COMMENT ON COLUMN crewtop.operations.worked_at IS 'When a batch of it was last worked off: a running one that is left alone is taken up by a worker.';
 COMMENT ON COLUMN crewtop.operations.undoes IS 'The operation that this one takes back.';
 
 CREATE TABLE crewtop.operation_items (
@@ -322,6 +351,7 @@ CREATE TABLE crewtop.operation_items (
     seen         integer NOT NULL,
     done         boolean,
     outcome      text,
+    refusal      text,
     left_version integer,
     before       json,
     PRIMARY KEY (operation_id, task_id),
@@ -330,9 +360,9 @@ CREATE TABLE crewtop.operation_items (
 COMMENT ON TABLE crewtop.operation_items IS 'The tasks of an operation, fixed when it was asked for, and what became of each, in words.';
 COMMENT ON COLUMN crewtop.operation_items.seen IS 'The version that the operator saw: a task that has moved on is refused.';
 COMMENT ON COLUMN crewtop.operation_items.done IS 'NULL: not yet looked at; false: refused.';
+COMMENT ON COLUMN crewtop.operation_items.refusal IS 'Why it was refused, without what is particular to the task, to be counted.';
 COMMENT ON COLUMN crewtop.operation_items.left_version IS 'The version that the operation left behind: undone is only what still has it.';
 COMMENT ON COLUMN crewtop.operation_items.before IS 'What the operation changed, as it was, for undo.';
-CREATE INDEX operation_items_left ON crewtop.operation_items (operation_id, task_id) WHERE done IS NULL;
 
 -- Schedules ---------------------------------------------------------------------------------------------------
 

@@ -28,9 +28,10 @@ WITH rated AS MATERIALIZED (
            now() - make_interval(secs => coalesce(rise * q.boost_seconds, 0)) AS until,
            CASE WHEN rise < p.priority THEN now() - make_interval(secs => (rise + 1) * q.boost_seconds) END AS since
     FROM crewtop.queues AS q CROSS JOIN generate_series(0, 4) AS p (priority)
-    CROSS JOIN LATERAL generate_series(0, CASE WHEN q.boost_seconds IS NULL THEN 0 ELSE p.priority END) AS rise
+    CROSS JOIN generate_series(0, 4) AS rise
     LEFT JOIN capacity AS c ON c.scope = 'queue' AND c.name = q.name
     WHERE q.paused_at IS NULL AND ($2 IS NULL OR q.name = ANY ($2)) AND coalesce(c.n, $4) > 0
+      AND (rise = 0 OR rise <= p.priority AND q.boost_seconds IS NOT NULL)
     ORDER BY p.priority - rise, p.priority, random()
 ), picked AS MATERIALIZED (
     SELECT t.*, row_number() OVER () AS place
@@ -75,14 +76,10 @@ WITH rated AS MATERIALIZED (
     ) AS c USING (scope, name)
     WHERE l.scope = r.scope AND l.name = r.name
 ), run AS (
-    INSERT INTO crewtop.runs (id, task_id, worker_id, waited_seconds)
+    INSERT INTO crewtop.runs (id, task_id, worker_id, claimed_version, old_status, waited_seconds)
     -- A task that was handed back keeps its place by its old run_at, but has waited since its last run only.
-    SELECT c.run_id, c.id, $1, greatest(0, extract(epoch FROM now() - greatest(
+    SELECT c.run_id, c.id, $1, c.version, p.status, greatest(0, extract(epoch FROM now() - greatest(
                c.run_at, (SELECT finished_at FROM crewtop.runs WHERE task_id = p.id AND id = p.run_id))))
-    FROM claimed AS c JOIN allowed AS p USING (id)
-), history AS (
-    INSERT INTO crewtop.task_history (task_id, version, old_status, new_status, run_id, actor)
-    SELECT c.id, c.version, p.status, 'running', c.run_id, 'worker:' || $1
     FROM claimed AS c JOIN allowed AS p USING (id)
 )
 SELECT c.id AS task_id, c.run_id, c.queue, c.crew, c.priority, c.inputs::text, c.failed_runs AS failures,

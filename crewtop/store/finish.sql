@@ -11,7 +11,7 @@ WITH report AS MATERIALIZED (
 ), held AS MATERIALIZED (
     SELECT r.*, t.*
     FROM report AS r LEFT JOIN LATERAL (
-        SELECT id, queue, crew, priority, max_attempts, failed_runs, crashed_runs, interrupted_runs, cancel_requested_at,
+        SELECT id, version, queue, crew, priority, max_attempts, failed_runs, crashed_runs, interrupted_runs, cancel_requested_at,
                failed_runs + crashed_runs + lost_runs + throttled_runs + interrupted_runs + operator_runs = 0 AS first
         FROM crewtop.tasks
         WHERE id = r.task_id AND run_id = r.run_id AND status = 'running'
@@ -60,6 +60,8 @@ WITH report AS MATERIALIZED (
                        WHEN j.new_status = 'cancelled' THEN 'cancelled' ELSE j.outcome END,
         late = j.id IS NULL,
         finished_at = coalesce(r.finished_at, now()),
+        ended_version = CASE WHEN j.id IS NOT NULL THEN j.version + 1 END,
+        new_status = j.new_status,
         seconds = j.seconds,
         result = j.result::json,
         error_type = coalesce(j.error_type, r.error_type),
@@ -77,11 +79,6 @@ WITH report AS MATERIALIZED (
     SET status = 'failed', error = coalesce(left(j.error, 2000), replace(j.outcome, '_', ' '))
     FROM judged AS j
     WHERE s.run_id = j.run_id AND s.run_id = ANY ($2) AND s.status = 'running' AND j.id IS NOT NULL
-), history AS (
-    INSERT INTO crewtop.task_history (task_id, version, old_status, new_status, run_id, actor, reason)
-    SELECT m.id, m.version, 'running', m.status, m.run_id, 'worker:' || $1,
-           CASE WHEN j.outcome <> 'completed' THEN coalesce(left(j.error, 200), replace(j.outcome, '_', ' ')) END
-    FROM moved AS m JOIN judged AS j USING (id)
 ), settled AS (
     UPDATE crewtop.task_dependencies AS d SET settled = true
     FROM moved AS m WHERE d.depends_on = m.id AND m.status = 'completed' AND NOT d.settled
@@ -100,7 +97,7 @@ WITH report AS MATERIALIZED (
     FROM waiting AS w WHERE t.id = w.id AND t.id = ANY (ARRAY(SELECT id FROM waiting))
     RETURNING t.id, t.version, t.queue, w.status = 'waiting' AND w.waiting_for = w.n AS ready
 ), freed_history AS (
-    INSERT INTO crewtop.task_history (task_id, version, old_status, new_status, actor, reason)
+    INSERT INTO crewtop.transitions (task_id, version, old_status, new_status, actor, reason)
     SELECT id, version, 'waiting', 'pending', 'worker:' || $1, 'all that it depends on has ended' FROM freed WHERE ready
 ), released AS (
     UPDATE crewtop.slots SET run_id = NULL WHERE run_id = ANY ($2)

@@ -32,7 +32,7 @@ WITH expired AS MATERIALIZED (
 ), released AS (
     UPDATE crewtop.slots SET run_id = NULL WHERE run_id = ANY (ARRAY(SELECT run_id FROM expired))
 ), history AS (
-    INSERT INTO crewtop.task_history (task_id, version, old_status, new_status, run_id, actor, reason)
+    INSERT INTO crewtop.transitions (task_id, version, old_status, new_status, run_id, actor, reason)
     SELECT id, version, 'running', status, run_id, 'worker:' || $1, why FROM moved
 ), rolled AS (
     INSERT INTO crewtop.stats (queue, crew, worker_id, failed, retried)

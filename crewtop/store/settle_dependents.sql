@@ -39,7 +39,7 @@ WITH edge AS MATERIALIZED (
     FROM judged AS j WHERE t.id = j.id AND t.id = ANY (ARRAY(SELECT id FROM judged))
     RETURNING t.id, t.version, t.queue, t.crew, t.status, j.status AS old_status, j.why
 ), history AS (
-    INSERT INTO crewtop.task_history (task_id, version, old_status, new_status, actor, reason)
+    INSERT INTO crewtop.transitions (task_id, version, old_status, new_status, actor, reason)
     SELECT id, version, old_status, status, $2, why FROM moved WHERE status <> old_status
 ), rolled AS (
     INSERT INTO crewtop.stats (queue, crew, worker_id, failed)
