@@ -6,13 +6,14 @@ CREWTOP_REDIS name the servers, and CREWTOP_<TABLE>__<KEY> any other value, such
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -24,11 +25,14 @@ from pydantic_settings import (
 
 from crewtop import toml
 from crewtop.model.errors import CrewtopError
+from crewtop.model.operations import UNDO_MINUTES
 from crewtop.model.pricing import Rates, money
 from crewtop.model.stuck import NO_PROGRESS_SECONDS
-from crewtop.model.task import SERVICE_LEVELS_SECONDS
+from crewtop.model.task import SERVICE_LEVELS_SECONDS, Priority
+from crewtop.text import storable_json
 
 Seconds = Annotated[float, Field(gt=0, le=31_536_000, allow_inf_nan=False)]
+Days = Annotated[float, Field(ge=0, le=36_500, allow_inf_nan=False)]
 
 
 class _Table(BaseModel):
@@ -36,7 +40,7 @@ class _Table(BaseModel):
 
 
 class Postgres(_Table):
-    """[postgres]: dsn None starts the embedded server; prepared false is for a pooler in transaction mode."""
+    """[postgres]: dsn None starts the embedded server; prepared false is for a pooler that is not recognised as one."""
 
     dsn: str | None = None
     prepared: bool = True
@@ -96,11 +100,12 @@ class WorkerSettings(_Table):
 
 
 class ScreenSettings(_Table):
-    """[screen]: how the console looks."""
+    """[screen]: how the console looks, and for how long an operation can be taken back."""
 
     theme: str = "crewtop-dark"
     interval_seconds: Annotated[float, Field(ge=0.1, le=60)] = 1.0
     no_progress_seconds: Seconds = NO_PROGRESS_SECONDS
+    undo_minutes: Annotated[float, Field(ge=0, le=1_440)] = UNDO_MINUTES
 
 
 class Price(_Table):
@@ -132,6 +137,69 @@ class Llm(_Table):
     prices: dict[str, Price] = Field(default_factory=dict)
 
 
+def _priority(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    levels = {level.name.lower(): int(level) for level in Priority}
+    if value.lower() not in levels:
+        raise ValueError(f"{value!r} is no priority: use 0 to 4, or critical, high, normal, low")
+    return levels[value.lower()]
+
+
+class Schedule(_Table):
+    """[schedules.<name>]: a task that comes again and again, once for each tick over all workers.
+
+    cron: five fields, in the time zone named by zone; inputs: as for enqueue; priority: 0 to 4, or a level's name.
+    missed: what becomes of ticks while no worker ran: "skip" drops what is over a minute late, "once" makes up for
+    all of them with one task, "all" with one for each, at most the newest 100. enabled false keeps it from firing.
+    """
+
+    cron: str
+    zone: str = "UTC"
+    crew: Annotated[str, Field(min_length=1, max_length=200)]
+    inputs: dict[str, Any] = Field(default_factory=dict)
+    queue: Annotated[str, Field(min_length=1, max_length=200)] = "default"
+    priority: Annotated[int, Field(ge=0, le=4), BeforeValidator(_priority)] = int(Priority.NORMAL)
+    max_attempts: Annotated[int, Field(ge=1, le=100)] = 3
+    missed: Literal["skip", "once", "all"] = "skip"
+    enabled: bool = True
+
+    @field_validator("inputs")
+    @classmethod
+    def _is_json(cls, inputs: dict[str, Any]) -> dict[str, Any]:
+        try:
+            text = json.dumps(inputs, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"not JSON: {error}") from None
+        if storable_json(text)[1]:
+            raise ValueError("NUL is among them, which PostgreSQL cannot store: leave it out")
+        return inputs
+
+    @model_validator(mode="after")
+    def _comes(self) -> Schedule:
+        from crewtop.model.schedules import check  # cron and zones cost a screen's start 10 ms, and most have none
+
+        check(self.cron, self.zone)
+        return self
+
+
+class Retention(_Table):
+    """[retention]: for how many days tasks are kept once they have ended so; 0 keeps them for ever.
+
+    With a task go its runs, steps, calls and history; counters and rollups stay. A unique key is held as long as its
+    task is kept.
+    """
+
+    completed_days: Days = 14.0
+    cancelled_days: Days = 30.0
+    failed_days: Days = 90.0
+
+    def seconds(self) -> dict[str, float]:
+        """For how many seconds tasks of each status are kept; what is kept for ever is left out."""
+        days = {"completed": self.completed_days, "cancelled": self.cancelled_days, "failed": self.failed_days}
+        return {status: number * 86_400.0 for status, number in days.items() if number}
+
+
 class Settings(BaseSettings):
     """Everything that can be configured."""
 
@@ -145,6 +213,8 @@ class Settings(BaseSettings):
     worker: WorkerSettings = WorkerSettings()
     screen: ScreenSettings = ScreenSettings()
     llm: Llm = Llm()
+    schedules: dict[Annotated[str, Field(min_length=1, max_length=200)], Schedule] = Field(default_factory=dict)
+    retention: Retention = Retention()
 
     @field_validator("postgres", mode="before")
     @classmethod

@@ -1,8 +1,11 @@
-"""What keeps tables small: folding counters and rollups, forgetting workers. Any worker may do it, several at once."""
+"""What keeps tables small: folding counters and rollups, forgetting what is old. Any worker may, several at once."""
 
 from __future__ import annotations
 
-from crewtop.store.database import Database
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from crewtop.store.database import Database, statement
 
 RAW_SECONDS = 5.0
 """How long counters and rollups stay as appended before they are folded into 10-second buckets."""
@@ -14,6 +17,20 @@ COARSER = ((0, 10, RAW_SECONDS), (10, 60, 7_200.0), (60, 3_600, 259_200.0))
 """Rollups of so many seconds a bucket become coarser at an age in seconds: 10 s for hours, 1 min for days, then 1 h."""
 
 WORKERS_SECONDS = 604_800.0
+SCHEDULES_SECONDS = 604_800.0
+OPERATIONS_SECONDS = 90 * 86_400.0
+
+OPERATIONS_A_TIME = 10
+"""An operation may have had a hundred thousand items."""
+
+TASKS_A_TIME = 1_000
+
+
+class Pruned(NamedTuple):
+    """How many tasks were deleted, and after which id to go on; None where no other is old enough."""
+
+    deleted: int
+    place: int | None
 
 
 async def fold(database: Database) -> None:
@@ -25,5 +42,25 @@ async def fold(database: Database) -> None:
 
 
 async def prune(database: Database) -> None:
-    """Forget workers that have been silent for a week."""
+    """Forget workers and schedules that have been silent for a week, and operations after 90 days."""
     await database.fetch("prune_workers", WORKERS_SECONDS)
+    await database.fetch("prune_schedules", SCHEDULES_SECONDS)
+    await database.fetch("prune_operations", OPERATIONS_SECONDS, OPERATIONS_A_TIME)
+
+
+async def prune_tasks(database: Database, keeping: Mapping[str, float], after: int) -> Pruned:
+    """Delete what is over among the next 1,000 tasks after an id, in one short transaction.
+
+    keeping: for how many seconds tasks of a status are kept once they ended; what is not named is kept for ever.
+    Tasks that others depend on, and parents of tasks, stay until those have ended.
+    """
+    if not keeping:
+        return Pruned(0, None)
+    async with database.connection() as connection, connection.transaction():
+        row = await connection.fetchrow(
+            statement("prune_tasks"), after, TASKS_A_TIME, list(keeping), list(keeping.values())
+        )
+        if row is None:
+            raise AssertionError("a select without a table answers one row")
+        deleted = await connection.fetch(statement("delete_tasks"), row["ids"]) if row["ids"] else []
+    return Pruned(len(deleted), row["place"])

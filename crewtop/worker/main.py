@@ -51,6 +51,8 @@ async def work(
         service_levels=settings.queue.service_levels_seconds,
         rates=settings.rates(),
         env=env or {},
+        schedules=settings.schedules,
+        keeping=settings.retention.seconds(),
     )
     async with stores(settings, "crewtop worker", connections=CONNECTIONS, timeout=STATEMENT_TIMEOUT_SECONDS) as opened:
         await schema.check(opened.database)

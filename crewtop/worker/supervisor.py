@@ -85,7 +85,7 @@ class Supervisor:
             self._listens(),
             self._zygotes(),
             every(lease_seconds / BEATS_A_LEASE, "heartbeat", self._heartbeat, self._beat_now),
-            *upkeep(self._database, self._me.id, lease_seconds, self._held_safely, self._back_in_queue),
+            *upkeep(self._database, self._me.id, self._work, self._held_safely, self._back_in_queue),
             self._recorder.run(),
         ]
         return [asyncio.create_task(loop) for loop in loops]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from crewtop.config import Configuration, CrewSettings, WorkerSettings
+from crewtop.config import Configuration, CrewSettings, Schedule, WorkerSettings
 from crewtop.model.errors import CrewtopError
 from crewtop.model.pricing import Rates
 from crewtop.model.task import Claim
@@ -16,7 +16,7 @@ from crewtop.worker.verdict import Backoff
 @dataclass(frozen=True, slots=True)
 class Work:
     """What a worker is to do. queues None: every queue; burst: end when nothing is left; folder: where module names
-    are found from; env: added to the crews' environment.
+    are found from; env: added to the crews' environment; keeping: seconds for which ended tasks are kept, by status.
     """
 
     crews: Mapping[str, CrewSettings]
@@ -28,6 +28,8 @@ class Work:
     service_levels: tuple[float, ...]
     rates: Mapping[str, Rates]
     env: Mapping[str, str]
+    schedules: Mapping[str, Schedule]
+    keeping: Mapping[str, float]
 
     def budget_seconds(self, claim: Claim) -> float:
         """How long a run of this task may take: the task's own word, else its crew's, else the worker's."""

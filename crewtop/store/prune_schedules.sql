@@ -1,0 +1,2 @@
+-- Forget schedules that no worker has had in its configuration for $1 seconds.
+DELETE FROM crewtop.schedules WHERE seen_at < now() - make_interval(secs => $1)
