@@ -152,11 +152,10 @@ CREATE TABLE crewtop.task_dependencies (
     task_id    bigint NOT NULL,
     name       text NOT NULL CHECK (length(name) BETWEEN 1 AND 200),
     settled    boolean NOT NULL DEFAULT false,
-    PRIMARY KEY (depends_on, task_id),
-    CHECK (depends_on < task_id)
+    PRIMARY KEY (depends_on, task_id, name)
 ) WITH (fillfactor = 85);
 COMMENT ON TABLE crewtop.task_dependencies IS
-    'task_id starts after depends_on has ended. A task depends on older ones only: there can be no cycle.';
+    'task_id starts after depends_on has ended. Written with task_id and never afterwards: there can be no cycle.';
 COMMENT ON COLUMN crewtop.task_dependencies.name IS 'Under which the result is handed to the crew, in inputs.results.';
 COMMENT ON COLUMN crewtop.task_dependencies.settled IS 'The end of depends_on has been counted in waiting_for.';
 CREATE INDEX task_dependencies_open ON crewtop.task_dependencies (depends_on) WHERE NOT settled;
@@ -274,7 +273,9 @@ COMMENT ON COLUMN crewtop.transitions.actor IS 'producer, worker:<id>, or operat
 CREATE VIEW crewtop.task_history AS
     SELECT id AS task_id, 1 AS version, created_at AS at, NULL AS old_status,
            CASE WHEN dependencies > 0 THEN 'waiting' ELSE 'pending' END AS new_status,
-           NULL::bigint AS run_id, coalesce('schedule:' || schedule, 'producer') AS actor, NULL AS reason
+           NULL::bigint AS run_id,
+           CASE WHEN schedule IS NOT NULL THEN 'schedule ' || schedule
+                WHEN rerun_of IS NOT NULL THEN 'rerun of task ' || rerun_of ELSE 'producer' END AS actor, NULL AS reason
     FROM crewtop.tasks
     UNION ALL
     SELECT task_id, claimed_version, claimed_at, old_status, 'running', id, 'worker:' || worker_id, NULL
@@ -439,6 +440,11 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ceil(ln(greatest(seconds, 0.000001)) / ln(1.01 / 0.99))::integer;
 COMMENT ON FUNCTION crewtop.bucket IS
     'DDSketch bucket of a duration at 1 % relative error: i with gamma^(i-1) < seconds <= gamma^i, gamma = 1.01/0.99 (Masson, Rim, Lee: DDSketch, VLDB 2019).';
+
+CREATE FUNCTION crewtop.key_window(seconds double precision) RETURNS timestamptz
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN CASE WHEN seconds IS NULL THEN '-infinity' ELSE to_timestamp(floor(extract(epoch FROM now()) / seconds) * seconds) END;
+COMMENT ON FUNCTION crewtop.key_window IS 'When the present window of so many seconds began, counted from 1970; NULL: one window for all time.';
 
 CREATE FUNCTION crewtop.count_tasks() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -13,13 +13,16 @@ from crewtop.model.errors import CrewtopError, Refused, Unavailable
 from crewtop.model.task import Priority, TaskStatus
 
 if TYPE_CHECKING:
-    from crewtop.queue import BlockingQueue, Queue, Task, TaskCancelled, TaskFailed, connect, connect_blocking
+    from crewtop.admission import Enqueued, Task
+    from crewtop.queue import BlockingQueue, FannedOut, Queue, TaskCancelled, TaskFailed, connect, connect_blocking
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BlockingQueue",
     "CrewtopError",
+    "Enqueued",
+    "FannedOut",
     "Priority",
     "Queue",
     "Refused",

@@ -5,41 +5,51 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar, Unpack
 
 from crewtop import operations
+from crewtop.admission import Enqueued, Existing, Task, checked_task, refusals, tied_batch
 from crewtop.config import Configuration, load
 from crewtop.model.errors import CrewtopError, Refused
-from crewtop.model.operations import Action
-from crewtop.model.task import NewTask, Priority, TaskStatus
-from crewtop.store import console, producer
+from crewtop.model.operations import Action, Order
+from crewtop.model.task import NewTask, OnFailure, TaskStatus
+from crewtop.store import operations as operations_store
+from crewtop.store import producer
 from crewtop.stores import Stores, stores
-from crewtop.text import storable, storable_json
 
 T = TypeVar("T")
-
-MAX_BUDGET = timedelta(days=365)
 
 RESULT_POLL_SECONDS = (0.02, 1.0)
 """How often result() asks: at first, and at most once it has waited a while."""
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """A task to enqueue: the crew's registered name and its inputs, with everything that enqueue() takes."""
+class More(TypedDict, total=False):
+    """What enqueue() takes beyond a crew and its inputs: see Task."""
 
-    crew: str
-    inputs: Mapping[str, Any] | None = None
-    queue: str = "default"
-    priority: int = Priority.NORMAL
-    run_at: datetime | None = None
-    max_attempts: int = 3
-    budget: timedelta | None = None
+    queue: str
+    priority: int
+    run_at: datetime | None
+    max_attempts: int
+    budget: timedelta | None
+    key: str | None
+    key_scope: str
+    key_window: timedelta | None
+    depends_on: Mapping[str, Task | int] | Sequence[Task | int]
+    on_failure: str
+    parent: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class FannedOut:
+    """The ids of fanned out tasks, in order, and of the one that gathers their results."""
+
+    ids: list[Enqueued]
+    then: Enqueued
 
 
 class TaskFailed(CrewtopError):
@@ -62,27 +72,68 @@ class Queue:
         self,
         crew: str,
         inputs: Mapping[str, Any] | None = None,
-        *,
-        queue: str = "default",
-        priority: int = Priority.NORMAL,
-        run_at: datetime | None = None,
-        max_attempts: int = 3,
-        budget: timedelta | None = None,
-    ) -> int:
-        """Put one task in; answers its id once it is committed.
+        **more: Unpack[More],
+    ) -> Enqueued:
+        """Put one task in; answers its id once it is committed, with new=False where another task holds its key.
 
-        inputs: an object of JSON values, at most queue.max_input_bytes as text; run_at: not before then, with a time
-        zone; max_attempts: 1 to 100; budget: wall time that one run may take.
+        inputs: an object of JSON values, at most queue.max_input_bytes as text; more: what else a Task takes, such as
+        queue, priority, run_at (not before then, with a time zone), max_attempts (1 to 100), budget (wall time that one
+        run may take), key, depends_on.
         Raises Refused before anything is written, Unavailable if the database cannot answer.
         """
-        return (await self.enqueue_many([Task(crew, inputs, queue, priority, run_at, max_attempts, budget)]))[0]
+        return (await self.enqueue_many([Task(crew, inputs, **more)]))[0]
 
-    async def enqueue_many(self, tasks: Iterable[Task]) -> list[int]:
-        """Put tasks in, all or none, in one statement; answers their ids in order. Raises as enqueue() does."""
-        checked = [checked_task(task, self._max_input_bytes) for task in tasks]
-        ids = await producer.enqueue(self._database, checked)
+    async def enqueue_many(self, tasks: Iterable[Task]) -> list[Enqueued]:
+        """Put tasks in, all or none; answers their ids in order. Raises as enqueue() does."""
+        listed = list(tasks)
+        if any(task.tied for task in listed):
+            return await self._enqueue_tied(listed)
+        limit = self._max_input_bytes
+        queues: set[str] = set()
+
+        def checked() -> Iterator[NewTask]:
+            for task in listed:
+                queues.add(task.queue)
+                yield checked_task(task, limit)
+
+        ids = await producer.enqueue(self._database, checked())
+        await self._live.wake(queues)
+        return [Enqueued(task_id) for task_id in ids]
+
+    async def enqueue_each(self, tasks: Iterable[Task]) -> list[Enqueued | Refused]:
+        """Put in whatever can be; answers each task's id, or why it was refused. Raises Unavailable as enqueue() does.
+
+        Tasks that depend on others of the batch are refused with them.
+        """
+        listed = list(tasks)
+        refused = refusals(listed, self._max_input_bytes)
+        accepted = [task for task in listed if task not in refused]
+        ids = dict(zip(accepted, await self.enqueue_many(accepted), strict=True))
+        return [refused.get(task) or ids[task] for task in listed]
+
+    async def fan_out(
+        self,
+        tasks: Iterable[Task],
+        *,
+        then: Task,
+        parent: int | None = None,
+        on_failure: str = OnFailure.FAIL,
+    ) -> FannedOut:
+        """Put tasks in, and one more that starts when all of them have ended, with their results in its inputs.
+
+        parent: the task that they come from; on_failure: what then does when one of them does not complete: 'fail',
+        'continue' without its result, or 'cancel'. Raises as enqueue() does.
+        """
+        children = [replace(task, parent=task.parent if task.parent is not None else parent) for task in tasks]
+        last = replace(then, depends_on=children, on_failure=on_failure, parent=parent)
+        *ids, then_id = await self.enqueue_many([*children, last])
+        return FannedOut(ids, then_id)
+
+    async def _enqueue_tied(self, tasks: list[Task]) -> list[Enqueued]:
+        checked, places = tied_batch(tasks, self._max_input_bytes)
+        ids, existing = await producer.enqueue_tied(self._database, checked)
         await self._live.wake({task.queue for task in checked})
-        return ids
+        return [Existing(ids[place]) if ids[place] in existing else Enqueued(ids[place]) for place in places]
 
     async def status(self, task_id: int) -> TaskStatus:
         """Where a task stands. Raises Refused where there is no such task."""
@@ -125,14 +176,16 @@ class Queue:
         Raises Refused where there is no such task.
         """
         while True:
-            found = await console.targets(self._database, [task_id])
+            found = await operations_store.targets(self._database, [task_id])
             if not found:
                 raise Refused(f"there is no task {task_id}")
             seen = found[0]
             if seen.status.ended or seen.cancelling:
                 return seen.cancelling
-            result = await operations.act(self._database, self._live, Action.CANCEL, [seen.target], reason)
-            if result.done:
+            result = await operations.act(
+                self._database, self._live, Order(Action.CANCEL, reason=reason), [seen.target]
+            )
+            if any(item.done and item.task_id == task_id for item in result.items):
                 return True
             # A worker moved it on in between: look again.
 
@@ -162,19 +215,24 @@ class BlockingQueue:
         self,
         crew: str,
         inputs: Mapping[str, Any] | None = None,
-        *,
-        queue: str = "default",
-        priority: int = Priority.NORMAL,
-        run_at: datetime | None = None,
-        max_attempts: int = 3,
-        budget: timedelta | None = None,
-    ) -> int:
+        **more: Unpack[More],
+    ) -> Enqueued:
         """As Queue.enqueue."""
-        return self.enqueue_many([Task(crew, inputs, queue, priority, run_at, max_attempts, budget)])[0]
+        return self.enqueue_many([Task(crew, inputs, **more)])[0]
 
-    def enqueue_many(self, tasks: Iterable[Task]) -> list[int]:
+    def enqueue_many(self, tasks: Iterable[Task]) -> list[Enqueued]:
         """As Queue.enqueue_many."""
         return self._wait(self._queue.enqueue_many(tasks))
+
+    def enqueue_each(self, tasks: Iterable[Task]) -> list[Enqueued | Refused]:
+        """As Queue.enqueue_each."""
+        return self._wait(self._queue.enqueue_each(tasks))
+
+    def fan_out(
+        self, tasks: Iterable[Task], *, then: Task, parent: int | None = None, on_failure: str = OnFailure.FAIL
+    ) -> FannedOut:
+        """As Queue.fan_out."""
+        return self._wait(self._queue.fan_out(tasks, then=then, parent=parent, on_failure=on_failure))
 
     def status(self, task_id: int) -> TaskStatus:
         """As Queue.status."""
@@ -215,56 +273,3 @@ def connect_blocking(
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
-
-
-def checked_task(task: Task, max_input_bytes: int) -> NewTask:
-    """A task that the database will take, or Refused with what is wrong with it."""
-    name(task.crew, "crew")
-    name(task.queue, "queue")
-    if isinstance(task.priority, bool) or task.priority not in range(5):
-        raise Refused(f"priority {task.priority!r} is out of range: use 0 to 4, or crewtop.Priority")
-    if task.run_at is not None and task.run_at.utcoffset() is None:
-        raise Refused(
-            f"run_at {task.run_at.isoformat()} has no time zone: use datetime.now(timezone.utc) or another zone"
-        )
-    if isinstance(task.max_attempts, bool) or task.max_attempts not in range(1, 101):
-        raise Refused(f"max_attempts {task.max_attempts!r} is out of range: use 1 to 100")
-    if task.budget is not None and not timedelta(0) < task.budget <= MAX_BUDGET:
-        raise Refused(f"budget {task.budget} is out of range: use up to 365 days, or leave it out for the worker's own")
-    inputs, replaced = inputs_text(task.crew, task.inputs, max_input_bytes)
-    return NewTask(
-        crew=task.crew,
-        inputs=inputs,
-        queue=task.queue,
-        priority=int(task.priority),
-        run_at=task.run_at,
-        max_attempts=task.max_attempts,
-        budget_seconds=task.budget.total_seconds() if task.budget is not None else None,
-        inputs_replaced=replaced,
-    )
-
-
-def name(value: object, what: str) -> None:
-    """Refuse what cannot be the name of a crew or a queue."""
-    if not isinstance(value, str) or not 1 <= len(value) <= 200:
-        raise Refused(f"{what} {value!r} is not a name: use 1 to 200 characters")
-    if storable(value)[1]:
-        raise Refused(f"{what} {value!r} holds NUL or half a surrogate pair: use another name")
-
-
-def inputs_text(crew: str, inputs: Mapping[str, Any] | None, max_bytes: int) -> tuple[str, int]:
-    """Inputs as JSON text, and how many characters of it PostgreSQL could not have held."""
-    if inputs is not None and not isinstance(inputs, Mapping):
-        raise Refused(f"inputs of {crew!r} are a {type(inputs).__name__}: use an object, such as {{'order_id': 'A-1'}}")
-    if any(not isinstance(key, str) for key in inputs or {}):
-        raise Refused(f"inputs of {crew!r} have a key that is not text: use text keys")
-    try:
-        text = json.dumps(dict(inputs or {}), ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise Refused(f"inputs of {crew!r} are not JSON: {error}") from None
-    size = len(text.encode("utf-8", "surrogatepass"))
-    if size > max_bytes:
-        raise Refused(
-            f"inputs of {crew!r} are {size} bytes, over queue.max_input_bytes = {max_bytes}: pass a reference instead"
-        )
-    return storable_json(text)

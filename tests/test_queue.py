@@ -11,7 +11,8 @@ import pytest
 import crewtop
 from crewtop.live.fast_lane import FastLane
 from crewtop.model.task import RunOutcome, TaskStatus
-from crewtop.queue import Queue, checked_task
+from crewtop.admission import checked_task
+from crewtop.queue import Queue
 from crewtop.store.database import Database
 from crewtop.stores import Addresses, Stores
 from tests.store.helpers import end, one, take

@@ -19,7 +19,8 @@ from crewtop.config import Configuration, load
 from crewtop.demo.traffic import tasks
 from crewtop.model.errors import CrewtopError
 from crewtop.monitor.monitor import Monitor
-from crewtop.queue import Queue, Task
+from crewtop.admission import Task
+from crewtop.queue import Queue
 from crewtop.store import schema
 from crewtop.stores import stores
 

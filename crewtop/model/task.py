@@ -70,9 +70,48 @@ THROTTLE_LIMIT_SECONDS = 86_400.0
 """How old a task may grow on 429 answers alone before it is failed."""
 
 
+class KeyScope(StrEnum):
+    """Until when a task holds its key: until it ends, for good unless it fails or is cancelled, or for good."""
+
+    LIVE = "live"
+    COMPLETED = "completed"
+    ALWAYS = "always"
+
+
+class OnFailure(StrEnum):
+    """What a task does when one that it depends on fails, is cancelled or is deleted."""
+
+    FAIL = "fail"
+    CONTINUE = "continue"
+    CANCEL = "cancel"
+
+
 @dataclass(frozen=True, slots=True)
-class NewTask:
-    """A checked task on its way into the database. inputs is JSON text; budget in seconds or None for none."""
+class Dependency:
+    """A task to wait for: by its id, or by its place in the same batch. Its result is handed over under the name."""
+
+    name: str
+    task_id: int | None = None
+    place: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ties:
+    """What binds a task to others. key_window_seconds None: the key is held without end."""
+
+    key: str | None = None
+    key_scope: KeyScope = KeyScope.LIVE
+    key_window_seconds: float | None = None
+    depends_on: tuple[Dependency, ...] = ()
+    on_failure: OnFailure = OnFailure.FAIL
+    parent_id: int | None = None
+
+
+class NewTask(NamedTuple):
+    """A checked task on its way into the database. inputs is JSON text; budget in seconds or None for none.
+
+    A tuple whose first fields are enqueue.sql's parameters, in order. ties None: it has nothing to do with others.
+    """
 
     crew: str
     inputs: str
@@ -82,6 +121,7 @@ class NewTask:
     max_attempts: int = 3
     budget_seconds: float | None = None
     inputs_replaced: int = 0
+    ties: Ties | None = None
 
 
 class Claim(NamedTuple):

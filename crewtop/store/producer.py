@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from typing import TypeAlias
 
-from crewtop.model.task import NewTask, TaskStatus
-from crewtop.store.database import Database, columns
+import asyncpg
+
+from crewtop.model.errors import Refused, Unavailable
+from crewtop.model.task import NewTask, TaskStatus, Ties
+from crewtop.store import dependents
+from crewtop.store.database import Database, columns, statement
+
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+
+PLAIN_COLUMNS = 8
+TASKS_A_STATEMENT = 1_000
+NO_TIES = Ties()
+MOST_LOOKS = 5
+"""A key's holder may end while it is being looked for: then the key is free, and it is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,22 +36,86 @@ class Ending:
     error: str | None
 
 
-async def enqueue(database: Database, tasks: Sequence[NewTask]) -> list[int]:
-    """Put tasks into their queues in one statement; answers their ids in the same order."""
-    rows = [
-        (
-            t.queue,
-            t.crew,
-            int(t.priority),
-            t.inputs,
-            t.inputs_replaced,
-            t.run_at,
-            t.max_attempts,
-            t.budget_seconds,
-        )
-        for t in tasks
-    ]
-    return [row["id"] for row in await database.fetch("enqueue", *columns(rows, 8))] if rows else []
+async def enqueue(database: Database, tasks: Iterable[NewTask]) -> list[int]:
+    """Put plain tasks in, all or none; answers their ids in order.
+
+    tasks may be checked as they are taken: that goes on while the database works on those before.
+    """
+    ids: list[int] = []
+    async with database.connection() as connection, connection.transaction():
+        working: asyncio.Task[list[asyncpg.Record]] | None = None
+        try:
+            for portion in _portions(tasks):
+                if working is not None:
+                    ids += [row[0] for row in await working]
+                working = asyncio.create_task(
+                    connection.fetch(statement("enqueue"), *columns(portion, PLAIN_COLUMNS + 1)[:PLAIN_COLUMNS])
+                )
+                await asyncio.sleep(0)  # it is on its way before the next portion is made
+        finally:
+            if working is not None:
+                ids += [row[0] for row in await working]
+    return ids
+
+
+def _portions(tasks: Iterable[NewTask]) -> Iterator[list[NewTask]]:
+    rest = iter(tasks)
+    while portion := list(islice(rest, TASKS_A_STATEMENT)):
+        yield portion
+
+
+async def enqueue_tied(database: Database, tasks: Sequence[NewTask]) -> tuple[list[int], set[int]]:
+    """Put tasks with keys, dependencies or parents in, all or none; each after those of the batch that it depends on.
+
+    Answers their ids, and which of them are tasks that held the key already and stay as they are. Raises Refused where
+    a task that is depended on, or a parent, does not exist.
+    """
+    named = {tied.task_id for task in tasks for tied in (task.ties or NO_TIES).depends_on if tied.task_id is not None}
+    parents = {task.ties.parent_id for task in tasks if task.ties and task.ties.parent_id is not None}
+    async with database.connection() as connection, connection.transaction():
+        for row in await connection.fetch(statement("missing_tasks"), list(named | parents)):
+            raise Refused(f"there is no task {row['id']}: depend on a task that exists, or on one of the same batch")
+        drawn = [row["id"] for row in await connection.fetch(statement("draw_ids"), len(tasks))]
+        held = await _insert(connection, tasks, drawn)
+        ids = [held.get(place, task_id) for place, task_id in enumerate(drawn)]
+        edges = [
+            (tied.task_id if tied.task_id is not None else ids[tied.place or 0], drawn[place], tied.name)
+            for place, task in enumerate(tasks)
+            if place not in held
+            for tied in (task.ties or NO_TIES).depends_on
+        ]
+        await connection.execute(statement("add_dependencies"), *columns(edges, 3))
+    ended_already = named | set(held.values())
+    if edges and ended_already:
+        await dependents.settle(database, sorted(ended_already), "producer")
+    return ids, set(held.values())
+
+
+async def _insert(connection: Connection, tasks: Sequence[NewTask], ids: Sequence[int]) -> dict[int, int]:
+    """Write the tasks; answers the places of those whose key another task holds, and which."""
+    left, held = list(range(len(tasks))), dict[int, int]()
+    for _ in range(MOST_LOOKS):
+        rows = [_row(tasks[place], ids[place]) for place in left]
+        written = {row["id"] for row in await connection.fetch(statement("enqueue_tied"), *columns(rows, len(rows[0])))}
+        left = [place for place in left if ids[place] not in written]
+        if not left:
+            return held
+        keys = [(tasks[p].crew, ties.key, ties.key_window_seconds) for p in left if (ties := tasks[p].ties)]
+        found = await connection.fetch(statement("key_holders"), *columns(keys, 3))
+        held |= {left[row["place"] - 1]: row["id"] for row in found}
+        left = [place for place in left if place not in held]
+        if not left:
+            return held
+    raise Unavailable("postgres: tasks of the same key come and go too fast: try again")
+
+
+def _row(task: NewTask, task_id: int) -> tuple[object, ...]:
+    ties = task.ties or NO_TIES
+    scope = ties.key_scope if ties.key is not None else None
+    return (
+        *task[:PLAIN_COLUMNS], task_id, ties.key, scope, ties.key_window_seconds, len(ties.depends_on), ties.on_failure,
+        ties.parent_id,
+    )  # fmt: skip
 
 
 async def status(database: Database, task_id: int) -> TaskStatus | None:

@@ -8,7 +8,8 @@ WITH edge AS MATERIALIZED (
     ORDER BY d.task_id, d.depends_on FOR NO KEY UPDATE OF d
 ), settled AS (
     UPDATE crewtop.task_dependencies AS d SET settled = true
-    FROM edge AS e WHERE d.depends_on = e.depends_on AND d.task_id = e.task_id AND NOT d.settled
+    FROM edge AS e
+    WHERE d.depends_on = e.depends_on AND d.task_id = e.task_id AND d.name = e.name AND NOT d.settled
     RETURNING d.task_id, d.depends_on, e.status
 ), counted AS (
     SELECT task_id, count(*) AS n, min(depends_on) FILTER (WHERE status <> 'completed') AS culprit,

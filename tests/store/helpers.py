@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from crewtop.model.ledger import Beat, CallEntry
+from crewtop.model.operations import Action, Order, Target
 from crewtop.model.task import SERVICE_LEVELS_SECONDS, Claim, Finish, Finished, NewTask, RunOutcome
-from crewtop.store import lease, producer
+from crewtop.store import batch, lease, operations, producer
 from crewtop.store.database import Database
 
 LEASE = 30.0
@@ -26,6 +27,16 @@ async def end(database: Database, claim: Claim, outcome: RunOutcome, worker: str
     """Finish one run."""
     report = Finish(claim.run_id, claim.task_id, outcome, seconds=1.0, **fields)
     return (await lease.finish(database, worker, [report], SERVICE_LEVELS_SECONDS))[0]
+
+
+async def act(
+    database: Database, action: Action, *targets: Target, reason: str | None = None, **order: Any
+) -> dict[int, str]:
+    """Let an operator act on tasks as seen; answers what is said of each."""
+    operation = await operations.begin(database, Order(action, reason=reason, **order), targets, "op")
+    while (await batch.work(database, operation.id)).operation.state == "running":
+        pass
+    return {item.task_id: item.why for item in await operations.outcomes(database, operation.id, 10_000)}
 
 
 async def expire(database: Database, task_id: int) -> None:
@@ -82,13 +93,14 @@ async def counters_are_true(database: Database) -> None:
 
 
 async def history_is_gapless(database: Database) -> None:
-    """Each task's history leads from nothing to its status, version by version."""
+    """Each task's history leads from its enqueue, which is version 1, to its status, version by version."""
     wrong = await one(
         database,
         """SELECT count(*) FROM crewtop.tasks AS t WHERE
              (SELECT array_agg(version ORDER BY version) FROM crewtop.task_history WHERE task_id = t.id)
                IS DISTINCT FROM (SELECT array_agg(v) FROM generate_series(1, t.version) AS v)
-             OR t.status <> (SELECT new_status FROM crewtop.task_history WHERE task_id = t.id AND version = t.version)
+             OR t.status <> (SELECT new_status FROM crewtop.task_history AS h
+                             WHERE task_id = t.id AND h.version = t.version)
              OR EXISTS (SELECT FROM crewtop.task_history AS h JOIN crewtop.task_history AS p
                           ON p.task_id = h.task_id AND p.version = h.version - 1
                         WHERE h.task_id = t.id AND h.old_status IS DISTINCT FROM p.new_status)""",

@@ -8,9 +8,9 @@ import pytest
 
 from crewtop.model.operations import Action, Target
 from crewtop.model.task import MAX_CRASHES, SERVICE_LEVELS_SECONDS, Finish, RunOutcome, TaskStatus
-from crewtop.store import console, lease
+from crewtop.store import lease
 from crewtop.store.database import Database, statement
-from tests.store.helpers import counters_are_true, due, end, expire, history_is_gapless, one, put, run, take, task
+from tests.store.helpers import act, counters_are_true, due, end, expire, history_is_gapless, one, put, run, take, task
 
 
 async def test_a_result_is_kept_on_its_run(database: Database) -> None:
@@ -89,7 +89,7 @@ async def test_a_task_that_kills_its_process_again_and_again_is_quarantined(data
         [claim] = await take(database)
         statuses.append((await end(database, claim, RunOutcome.CRASHED, error="killed by signal 9")).status)
     assert statuses == [TaskStatus.RETRY, TaskStatus.RETRY, TaskStatus.FAILED]
-    assert (await task(database, task_id))["error"] == "killed by signal 9"
+    assert (await task(database, task_id))["error"] == "quarantined after 3 process deaths: killed by signal 9"
 
 
 async def test_an_interruption_is_free_twice_and_then_spends_an_attempt(database: Database) -> None:
@@ -125,7 +125,7 @@ async def test_a_late_write_of_a_dead_worker_changes_nothing_but_is_kept(databas
 async def test_one_late_report_does_not_hold_up_the_batch(database: Database) -> None:
     await put(database, *"aaa")
     claims = await take(database, limit=3)
-    await console.operate(database, Action.FAIL, [Target(claims[1].task_id, 2)], "op", None)
+    await act(database, Action.FAIL, Target(claims[1].task_id, 2))
     ended = await lease.finish(
         database,
         "w1",
@@ -164,7 +164,7 @@ async def test_finish_and_operators_at_once_leave_one_outcome(database: Database
     """Case C27: whoever commits first wins, and the other is told."""
     await put(database, *["a"] * 20)
     claims = await take(database, limit=20)
-    operation = console.operate(database, Action.REQUEUE, [Target(c.task_id, 2) for c in claims], "op", None)
+    operation = act(database, Action.REQUEUE, *(Target(c.task_id, 2) for c in claims))
     finishes = [end(database, claim, RunOutcome.COMPLETED, result="1") for claim in claims]
     (result, _), *ended = await asyncio.gather(operation, *finishes)
     for item, done in zip(sorted(result.items, key=lambda i: i.task_id), ended, strict=True):
