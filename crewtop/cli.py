@@ -23,7 +23,7 @@ app = typer.Typer(
     help="The terminal operations console for CrewAI task queues. Without a command: the screen.",
     epilog="Exit codes: 0 done, 1 some refused, 2 usage or no connection.",
 )
-database_commands = typer.Typer(no_args_is_help=True, help="Create or check the database's schema.")
+database_commands = typer.Typer(no_args_is_help=True, help="The database's schema: create, check, upgrade; roles.")
 app.add_typer(database_commands, name="db")
 
 # Flags that are meant alike before and after a command, and whether a value follows.
@@ -243,6 +243,14 @@ def cancel(context: typer.Context, ids: Ids, reason: Reason = None, yes: Yes = F
 
 
 @app.command()
+def schedules(context: typer.Context, as_json: JsonFlag = False) -> None:
+    """List recurring tasks: when each comes next, and its last task."""
+    from crewtop.commands.schedules import print_schedules
+
+    raise typer.Exit(run(print_schedules(configuration(context), as_json=as_json)))
+
+
+@app.command()
 def demo(
     context: typer.Context,
     once: Annotated[
@@ -281,6 +289,25 @@ def db_check(context: typer.Context) -> None:
     from crewtop.commands.database import check
 
     raise typer.Exit(run(check(configuration(context))))
+
+
+@database_commands.command("upgrade")
+def db_upgrade(context: typer.Context) -> None:
+    """Bring the schema of an older crewtop up to date. Stop the workers first."""
+    from crewtop.commands.database import upgrade
+
+    raise typer.Exit(run(upgrade(configuration(context))))
+
+
+@database_commands.command("roles")
+def db_roles(
+    context: typer.Context,
+    apply: Annotated[bool, typer.Option("--apply", help="Run it on the database instead.")] = False,
+) -> None:
+    """Print the SQL that makes the roles crewtop_viewer, crewtop_operator and crewtop_worker."""
+    from crewtop.commands.database import roles
+
+    raise typer.Exit(run(roles(configuration(context), apply=apply)))
 
 
 def _act(context: typer.Context, action: str, ids: list[int], reason: str | None, yes: bool) -> None:

@@ -79,7 +79,7 @@ async def _keep_alive(data_dir: Path | None) -> None:
 async def stores(
     settings: Settings, application_name: str, *, connections: int = 4, timeout: float = 30.0, prepared: bool = True
 ) -> AsyncIterator[Stores]:
-    """Both stores for one process; an embedded database gets its schema on the way.
+    """Both stores for one process; an embedded database gets its schema, or a newer one, on the way.
 
     Arguments beyond settings are those of Database.
     """
@@ -96,5 +96,5 @@ async def stores(
         )
         live = await stack.enter_async_context(FastLane(where.redis_url, where.why_no_redis))
         if where.embedded:
-            await schema.init(database)
+            await schema.prepare(database)
         yield Stores(database, live, where)

@@ -30,7 +30,7 @@ async def print_snapshot(configuration: Configuration, *, as_json: bool) -> int:
     """Print one snapshot; answers the exit code."""
     async with monitor(configuration) as reader:
         picture = await reader.snapshot()
-    _print(to_json(picture) if as_json else snapshot_text(picture, width=width(), ascii=ascii_only()))
+    put_out(to_json(picture) if as_json else snapshot_text(picture, width=width(), ascii=ascii_only()))
     return 0
 
 
@@ -58,7 +58,7 @@ async def print_tasks(
     )
     async with monitor(configuration) as reader:
         page = await reader.tasks(task_filter, sort, limit)
-    _print(to_json(page) if as_json else tasks_text(page, width=width(), ascii=ascii_only()))
+    put_out(to_json(page) if as_json else tasks_text(page, width=width(), ascii=ascii_only()))
     return 0
 
 
@@ -68,7 +68,7 @@ async def print_task(configuration: Configuration, task_id: int, *, as_json: boo
         story = await reader.detail(task_id)
     if story is None:
         raise Refused(f"there is no task {task_id}: `crewtop tasks` lists them")
-    _print(to_json(story) if as_json else task_text(story, width=width(), ascii=ascii_only()))
+    put_out(to_json(story) if as_json else task_text(story, width=width(), ascii=ascii_only()))
     return 0
 
 
@@ -87,7 +87,7 @@ async def print_body(configuration: Configuration, task_id: int, body: Body, run
                 raise Refused(f"no run of task {task_id} has a {body}: `crewtop show {task_id}` tells its story")
             run_id = having[0]
         text = (await reader.body(task_id, run_id, body, WHOLE)).text
-    _print(shown(masked_body(text), lines=True) if sys.stdout.isatty() else text)
+    put_out(shown(masked_body(text), lines=True) if sys.stdout.isatty() else text)
     return 0
 
 
@@ -110,7 +110,8 @@ def ascii_only() -> bool:
     return "utf" not in (sys.stdout.encoding or "").lower()
 
 
-def _print(what: object) -> None:
+def put_out(what: object) -> None:
+    """Print text, or data as JSON. A reader that has enough, such as head, is no error."""
     # JSON stays ASCII, so that no control character of a task reaches a terminal through it.
     text = what if isinstance(what, str) else json.dumps(what, indent=2)
     try:

@@ -123,7 +123,10 @@ class RunningRow:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The whole picture. at is the database's clock; simulated: its figures come from a simulated provider."""
+    """The whole picture. at is the database's clock; simulated: its figures come from a simulated provider.
+
+    read_only: the database, or the role that looks, lets nothing be changed.
+    """
 
     at: datetime
     database: str
@@ -141,6 +144,7 @@ class Snapshot:
     spend_per_hour: Money = field(default_factory=Money)
     spend_today: Money = field(default_factory=Money)
     simulated: bool = False
+    read_only: bool = False
 
     @property
     def backlog(self) -> int:

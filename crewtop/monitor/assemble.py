@@ -46,6 +46,7 @@ def assemble(
         spend_per_hour=window.spent(None, now - 3_600),
         spend_today=window.spent_today(),
         simulated=(raw["settings"] or {}).get("simulated") == "true",
+        read_only=raw["read_only"],
     )
 
 

@@ -1,16 +1,25 @@
-"""Create the crewtop schema, and say whether a database has the right one."""
+"""Create the crewtop schema, bring an older one up to date, and say whether a database has the right one."""
 
 from __future__ import annotations
 
+from importlib.resources import files
+
 import asyncpg
 
-from crewtop.model.errors import CrewtopError
+from crewtop.model.errors import CrewtopError, Refused
 from crewtop.model.shipped import shipped
-from crewtop.store.database import Database
+from crewtop.store.database import Database, statement
 
 SCHEMA_VERSION = 2
-# Two processes that start on an empty database at once: the second waits for the first and finds the work done.
-_INIT_LOCK = 0x63726577
+
+UPGRADE_SECONDS = 86_400.0
+"""A migration may rewrite an index over many millions of rows."""
+
+# Two processes that start on an empty or an old database at once: the second waits for the first and finds it done.
+_LOCK = 0x63726577
+_WORKERS_AT_WORK = """
+    SELECT string_agg(id, ', ' ORDER BY id) FROM crewtop.workers
+    WHERE stopped_at IS NULL AND heartbeat_at > now() - make_interval(secs => greatest(60, lease_seconds))"""
 
 
 async def init(database: Database) -> bool:
@@ -19,12 +28,12 @@ async def init(database: Database) -> bool:
     Raises CrewtopError for a schema of another version.
     """
     async with database.connection() as connection, connection.transaction():
-        await connection.execute("SELECT pg_advisory_xact_lock($1)", _INIT_LOCK)
+        await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
         found = await _version(connection)
         if found is None:
             await connection.execute(shipped("schema.sql").read_text("utf-8"))
             return True
-        _agree(found)
+        _agree(database, found)
         return False
 
 
@@ -33,9 +42,50 @@ async def check(database: Database) -> int:
     async with database.connection() as connection:
         found = await _version(connection)
     if found is None:
-        raise CrewtopError(f"{database.name} has no crewtop schema: run `crewtop db init`")
-    _agree(found)
+        raise _missing(database)
+    _agree(database, found)
     return found
+
+
+async def upgrade(database: Database) -> int:
+    """Bring an older schema to this version, one migration a transaction; answers the version that it had.
+
+    Raises CrewtopError where there is none or a newer one, Refused while workers work, which know only the old one.
+    """
+    first = None
+    while True:
+        async with database.connection() as connection, connection.transaction():
+            await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK, timeout=UPGRADE_SECONDS)
+            found = await _version(connection)
+            if found is None:
+                raise _missing(database)
+            first = first or found
+            if found >= SCHEMA_VERSION:
+                _agree(database, found)
+                return first
+            await _migrate(connection, found + 1)
+
+
+async def prepare(database: Database) -> None:
+    """Create the schema or bring it up to date: for the embedded database, which nobody else looks after."""
+    async with database.connection() as connection:
+        found = await _version(connection)
+    if found is None:
+        await init(database)
+    elif found != SCHEMA_VERSION:
+        await upgrade(database)
+
+
+def roles() -> str:
+    """The SQL that makes the roles crewtop_viewer, crewtop_operator and crewtop_worker, or renews what they may."""
+    return statement("roles")
+
+
+async def apply_roles(database: Database) -> None:
+    """Make the roles, or renew what they may. Raises CrewtopError where this connection's role may not."""
+    await check(database)
+    async with database.connection() as connection, connection.transaction():
+        await connection.execute(roles())
 
 
 async def renew(database: Database) -> None:
@@ -60,8 +110,29 @@ async def _version(connection: asyncpg.Connection[asyncpg.Record]) -> int | None
     return int(value) if value else None
 
 
-def _agree(found: int) -> None:
-    if found != SCHEMA_VERSION:
-        raise CrewtopError(
-            f"the database's schema is version {found}, this crewtop needs {SCHEMA_VERSION}: use the matching crewtop"
+async def _migrate(connection: asyncpg.Connection[asyncpg.Record], version: int) -> None:
+    """Go one version up, by migrations/<version>.sql."""
+    at_work = await connection.fetchval(_WORKERS_AT_WORK)
+    if at_work:
+        raise Refused(
+            f"nothing was upgraded: workers of the old version are at work ({at_work}): stop them first; "
+            "a killed one counts for a minute"
         )
+    migration = files("crewtop.store").joinpath("migrations", f"{version:04}.sql").read_text("utf-8")
+    await connection.execute(migration, timeout=UPGRADE_SECONDS)
+    await connection.execute("UPDATE crewtop.settings SET value = $1 WHERE key = 'schema_version'", str(version))
+
+
+def _missing(database: Database) -> CrewtopError:
+    return CrewtopError(f"{database.name} has no crewtop schema: run `crewtop db init`")
+
+
+def _agree(database: Database, found: int) -> None:
+    if found == SCHEMA_VERSION:
+        return
+    step = (
+        "stop the workers, then run `crewtop db upgrade`"
+        if found < SCHEMA_VERSION
+        else "install the newer crewtop that made it"
+    )
+    raise CrewtopError(f"{database.name} has schema version {found}, this crewtop needs {SCHEMA_VERSION}: {step}")

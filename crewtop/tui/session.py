@@ -119,6 +119,8 @@ class Session:
         """Why acting keys refuse now, or None."""
         if self.options.read_only:
             return "read-only: this screen only looks"
+        if self.snapshot is not None and self.snapshot.read_only:
+            return "read-only: the database lets this role only look"
         if self.stale:
             return f"not done: the data is {words.duration(float(int(self.age)))} old and the database does not answer"
         return None
@@ -306,7 +308,7 @@ class Session:
     def marks(self) -> list[Span]:
         """What stands beside the clock."""
         marks = []
-        if self.options.read_only:
+        if self.options.read_only or (self.snapshot is not None and self.snapshot.read_only):
             marks.append(Span("read-only", "watch"))
         if self.frozen:
             marks.append(Span("frozen", "watch", True))

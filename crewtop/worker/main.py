@@ -56,11 +56,12 @@ async def work(
     )
     async with stores(settings, "crewtop worker", connections=CONNECTIONS, timeout=STATEMENT_TIMEOUT_SECONDS) as opened:
         await schema.check(opened.database)
+        if opened.database.pooled:
+            log.info("postgres", pooled=True, then="nothing is prepared")
+        polling = f"polling every {settings.worker.poll_seconds:g} s"
         redis = await opened.live.health()
         if not redis.up or "evicts" in redis.detail:
-            log.warning(
-                "redis", up=redis.up, detail=redis.detail, then="polling" if not redis.up else "keys may vanish"
-            )
+            log.warning("redis", up=redis.up, detail=redis.detail, then=polling if not redis.up else "keys may vanish")
         with scratch_folder() as scratch:
             supervisor = Supervisor(fresh_identity(), job, opened.database, opened.live, scratch)
             loop = asyncio.get_running_loop()

@@ -1,0 +1,322 @@
+-- crewtop's whole database, readable from top to bottom. PostgreSQL 14 to 18.
+-- Every name is schema-qualified, so that a pooler's search_path cannot matter.
+-- Stamps are the database's clock; durations are seconds as measured by the worker's monotonic clock.
+
+CREATE SCHEMA crewtop;
+
+CREATE TABLE crewtop.settings (
+    key   text PRIMARY KEY,
+    value text NOT NULL
+);
+COMMENT ON TABLE crewtop.settings IS 'Facts about this database, such as schema_version.';
+INSERT INTO crewtop.settings (key, value) VALUES ('schema_version', '1');
+
+-- Queues ------------------------------------------------------------------------------------------------------
+
+CREATE TABLE crewtop.queues (
+    name           text PRIMARY KEY CHECK (length(name) BETWEEN 1 AND 200),
+    created_at     timestamptz NOT NULL DEFAULT now(),
+    paused_at      timestamptz,
+    paused_by      text,
+    paused_reason  text,
+    service_levels double precision[] CHECK (cardinality(service_levels) = 5)
+);
+COMMENT ON TABLE crewtop.queues IS 'One row a queue; made by the first enqueue into it.';
+COMMENT ON COLUMN crewtop.queues.paused_at IS 'Set: workers claim nothing from this queue.';
+COMMENT ON COLUMN crewtop.queues.service_levels IS 'Seconds that a task of P0..P4 may wait; NULL: the worker''s configured ones.';
+
+-- Tasks -------------------------------------------------------------------------------------------------------
+
+CREATE TABLE crewtop.tasks (
+    id                  bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    queue               text NOT NULL REFERENCES crewtop.queues (name),
+    crew                text NOT NULL CHECK (length(crew) BETWEEN 1 AND 200),
+    priority            smallint NOT NULL CHECK (priority BETWEEN 0 AND 4),
+    status              text NOT NULL CHECK (status IN
+                            ('waiting', 'pending', 'running', 'retry', 'completed', 'failed', 'cancelled')),
+    version             integer NOT NULL DEFAULT 1,
+    inputs              json NOT NULL,
+    inputs_replaced     integer NOT NULL DEFAULT 0,
+    created_at          timestamptz NOT NULL DEFAULT now(),
+    run_at              timestamptz NOT NULL DEFAULT now(),
+    finished_at         timestamptz,
+    run_id              bigint,
+    worker_id           text,
+    lease_expires_at    timestamptz,
+    cancel_requested_at timestamptz,
+    budget_seconds      double precision CHECK (budget_seconds > 0 AND budget_seconds <= 31536000),
+    max_attempts        smallint NOT NULL DEFAULT 3 CHECK (max_attempts > 0),
+    failed_runs         smallint NOT NULL DEFAULT 0,
+    crashed_runs        smallint NOT NULL DEFAULT 0,
+    lost_runs           smallint NOT NULL DEFAULT 0,
+    throttled_runs      integer NOT NULL DEFAULT 0,
+    interrupted_runs    smallint NOT NULL DEFAULT 0,
+    error               text CHECK (length(error) <= 500),
+    calls               integer NOT NULL DEFAULT 0,
+    unpriced_calls      integer NOT NULL DEFAULT 0,
+    tokens              bigint NOT NULL DEFAULT 0,
+    cost                numeric NOT NULL DEFAULT 0 CHECK (cost >= 0 AND cost < 'Infinity'),
+    CHECK ((status = 'running') = (lease_expires_at IS NOT NULL)),
+    CHECK ((status IN ('completed', 'failed', 'cancelled')) = (finished_at IS NOT NULL))
+) WITH (
+    -- Room on the page for the status changes and lease extensions that follow an insert (HOT updates).
+    fillfactor = 75,
+    autovacuum_vacuum_scale_factor = 0.02,
+    autovacuum_vacuum_cost_delay = 0,
+    autovacuum_analyze_scale_factor = 0.05
+);
+COMMENT ON TABLE crewtop.tasks IS 'One row a task: kick off a crew with inputs. Results and errors in full are on its runs.';
+COMMENT ON COLUMN crewtop.tasks.version IS 'Counts status changes; an operator''s action names the version it saw.';
+COMMENT ON COLUMN crewtop.tasks.inputs_replaced IS 'How many NULs and lone surrogates became U+FFFD, since PostgreSQL cannot hold them.';
+COMMENT ON COLUMN crewtop.tasks.run_at IS 'Not before; never earlier than created_at, so now() - run_at is how long it has waited.';
+COMMENT ON COLUMN crewtop.tasks.run_id IS 'The run that holds the lease while running, afterwards the last run. The fence of every worker''s write.';
+COMMENT ON COLUMN crewtop.tasks.lease_expires_at IS 'Set while running. Past it, any worker may rescue the task.';
+COMMENT ON COLUMN crewtop.tasks.cancel_requested_at IS 'A running task stays running until its process is gone: shown as cancelling.';
+COMMENT ON COLUMN crewtop.tasks.failed_runs IS 'Attempts spent: runs that failed by the task''s own fault. At max_attempts the task fails.';
+COMMENT ON COLUMN crewtop.tasks.crashed_runs IS 'Runs whose process died under it; has its own limit and spends no attempt.';
+COMMENT ON COLUMN crewtop.tasks.lost_runs IS 'Runs whose worker vanished; has its own limit and spends no attempt.';
+COMMENT ON COLUMN crewtop.tasks.throttled_runs IS 'Runs that the provider refused with 429; bounded by the age of the task instead.';
+COMMENT ON COLUMN crewtop.tasks.interrupted_runs IS 'Runs that a draining worker gave back.';
+COMMENT ON COLUMN crewtop.tasks.error IS 'The newest error in short, for lists; whole on runs.error.';
+COMMENT ON COLUMN crewtop.tasks.cost IS 'US dollars of the calls whose price is known: a lower bound while unpriced_calls > 0.';
+
+-- What a worker claims, in claim order.
+CREATE INDEX tasks_ready ON crewtop.tasks (queue, priority, run_at, id) WHERE status IN ('pending', 'retry');
+-- Rescue and the list of what runs now. Not on lease_expires_at: a heartbeat must stay a HOT update.
+CREATE INDEX tasks_running ON crewtop.tasks (id) WHERE status = 'running';
+-- The operator's lists, newest first, one index range a status.
+CREATE INDEX tasks_by_status ON crewtop.tasks (status, id DESC);
+
+-- Runs --------------------------------------------------------------------------------------------------------
+
+CREATE TABLE crewtop.runs (
+    id            bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+    task_id       bigint NOT NULL REFERENCES crewtop.tasks (id) ON DELETE CASCADE,
+    worker_id     text NOT NULL,
+    outcome       text NOT NULL DEFAULT 'running' CHECK (outcome IN
+                      ('running', 'completed', 'failed', 'over_budget', 'crashed', 'throttled',
+                       'interrupted', 'returned', 'cancelled', 'lost', 'superseded')),
+    claimed_at    timestamptz NOT NULL DEFAULT now(),
+    waited_seconds double precision NOT NULL CHECK (waited_seconds >= 0),
+    finished_at   timestamptz,
+    seconds       double precision CHECK (seconds >= 0 AND seconds < 'Infinity'),
+    step_position smallint,
+    step_count    smallint,
+    agent         text,
+    activity      text,
+    progress_at   timestamptz NOT NULL DEFAULT now(),
+    result        json,
+    error_type    text,
+    error         text,
+    traceback     text,
+    replaced      integer NOT NULL DEFAULT 0,
+    late          boolean NOT NULL DEFAULT false,
+    log_tail      text
+) WITH (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.05);
+COMMENT ON TABLE crewtop.runs IS 'One row an attempt at a task by one worker. Its id is the lease token.';
+COMMENT ON COLUMN crewtop.runs.outcome IS 'superseded: an operator failed or requeued the task under the running process.';
+COMMENT ON COLUMN crewtop.runs.waited_seconds IS 'From run_at to the claim: the wait that the service level judges.';
+COMMENT ON COLUMN crewtop.runs.seconds IS 'Run time on the worker''s monotonic clock.';
+COMMENT ON COLUMN crewtop.runs.progress_at IS 'The last step, call or tool event: the progress clock. The lease is the liveness clock.';
+COMMENT ON COLUMN crewtop.runs.replaced IS 'How many NULs and lone surrogates in result or error became U+FFFD.';
+COMMENT ON COLUMN crewtop.runs.late IS 'The result or error came after the lease was gone: kept here, and nothing else changed.';
+CREATE INDEX runs_by_task ON crewtop.runs (task_id, id);
+
+CREATE TABLE crewtop.steps (
+    run_id      bigint NOT NULL REFERENCES crewtop.runs (id) ON DELETE CASCADE,
+    position    smallint NOT NULL CHECK (position > 0),
+    task_id     bigint NOT NULL,
+    name        text NOT NULL,
+    agent       text,
+    description text,
+    status      text NOT NULL CHECK (status IN ('running', 'completed', 'failed')),
+    output      text,
+    error       text,
+    started_at  timestamptz NOT NULL,
+    seconds     double precision CHECK (seconds >= 0),
+    PRIMARY KEY (run_id, position)
+);
+COMMENT ON TABLE crewtop.steps IS 'One row a CrewAI task inside a run, written as it starts and as it ends.';
+
+CREATE TABLE crewtop.llm_calls (
+    run_id             bigint NOT NULL REFERENCES crewtop.runs (id) ON DELETE CASCADE,
+    call_id            text NOT NULL,
+    task_id            bigint NOT NULL,
+    step_position      smallint,
+    agent              text,
+    provider           text,
+    model              text NOT NULL,
+    outcome            text NOT NULL CHECK (outcome IN
+                           ('started', 'ok', 'rate_limited', 'refused', 'error', 'timeout', 'killed')),
+    started_at         timestamptz NOT NULL,
+    seconds            double precision CHECK (seconds >= 0),
+    input_tokens       bigint CHECK (input_tokens >= 0),
+    cache_read_tokens  bigint CHECK (cache_read_tokens >= 0),
+    cache_write_tokens bigint CHECK (cache_write_tokens >= 0),
+    output_tokens      bigint CHECK (output_tokens >= 0),
+    reasoning_tokens   bigint CHECK (reasoning_tokens >= 0),
+    cost               numeric CHECK (cost >= 0 AND cost < 'Infinity'),
+    price_source       text NOT NULL,
+    usage              json,
+    finish_reason      text,
+    error              text,
+    PRIMARY KEY (run_id, call_id)
+);
+COMMENT ON TABLE crewtop.llm_calls IS 'One row a call to a model: the only source of money figures. Kept for failed, killed and lost runs too.';
+COMMENT ON COLUMN crewtop.llm_calls.input_tokens IS 'Uncached input; NULL is unknown, never 0. Likewise the other kinds.';
+COMMENT ON COLUMN crewtop.llm_calls.reasoning_tokens IS 'A part of output_tokens.';
+COMMENT ON COLUMN crewtop.llm_calls.cost IS 'US dollars; NULL is unknown.';
+COMMENT ON COLUMN crewtop.llm_calls.price_source IS 'Where the price comes from, with its version, or why the cost is unknown.';
+COMMENT ON COLUMN crewtop.llm_calls.usage IS 'The provider''s usage as it came, so that old calls can be priced again.';
+CREATE INDEX llm_calls_open ON crewtop.llm_calls (run_id) WHERE outcome = 'started';
+CREATE INDEX llm_calls_by_task ON crewtop.llm_calls (task_id, started_at);
+
+CREATE TABLE crewtop.task_history (
+    task_id    bigint NOT NULL REFERENCES crewtop.tasks (id) ON DELETE CASCADE,
+    version    integer NOT NULL,
+    at         timestamptz NOT NULL DEFAULT now(),
+    old_status text,
+    new_status text NOT NULL,
+    run_id     bigint,
+    actor      text NOT NULL,
+    reason     text,
+    PRIMARY KEY (task_id, version)
+);
+COMMENT ON TABLE crewtop.task_history IS 'Every transition. The key makes a gap or a second owner of one version impossible.';
+COMMENT ON COLUMN crewtop.task_history.actor IS 'producer, worker:<id>, or operator:<who>.';
+
+-- Workers -----------------------------------------------------------------------------------------------------
+
+CREATE TABLE crewtop.workers (
+    id            text PRIMARY KEY,
+    host          text NOT NULL,
+    pid           integer NOT NULL,
+    boot_id       text NOT NULL,
+    crewtop       text NOT NULL,
+    queues        text[],
+    crews         text[] NOT NULL,
+    slots         integer NOT NULL CHECK (slots >= 0),
+    desired_slots integer CHECK (desired_slots BETWEEN 0 AND 1000),
+    busy          integer NOT NULL DEFAULT 0,
+    draining      boolean NOT NULL DEFAULT false,
+    started_at    timestamptz NOT NULL DEFAULT now(),
+    heartbeat_at  timestamptz NOT NULL DEFAULT now(),
+    lease_seconds double precision NOT NULL,
+    stopped_at    timestamptz,
+    cpu_percent   double precision,
+    memory_bytes  bigint
+) WITH (fillfactor = 50);
+COMMENT ON TABLE crewtop.workers IS 'One row a worker process (host and boot). Recovery never depends on it: leases are on the tasks.';
+COMMENT ON COLUMN crewtop.workers.queues IS 'NULL: every queue.';
+COMMENT ON COLUMN crewtop.workers.desired_slots IS 'What an operator asked for; the worker obeys at its next heartbeat.';
+
+-- Operator actions --------------------------------------------------------------------------------------------
+
+CREATE TABLE crewtop.operations (
+    id     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    action text NOT NULL CHECK (action IN ('retry', 'fail', 'requeue', 'cancel')),
+    at     timestamptz NOT NULL DEFAULT now(),
+    actor  text NOT NULL,
+    reason text
+);
+COMMENT ON TABLE crewtop.operations IS 'One row an operator action over a fixed set of tasks: the audit.';
+
+CREATE TABLE crewtop.operation_items (
+    operation_id bigint NOT NULL REFERENCES crewtop.operations (id) ON DELETE CASCADE,
+    task_id      bigint NOT NULL,
+    done         boolean NOT NULL,
+    outcome      text NOT NULL,
+    PRIMARY KEY (operation_id, task_id)
+);
+COMMENT ON TABLE crewtop.operation_items IS 'What became of each task of an operation, in words.';
+
+-- Counters and rollups ----------------------------------------------------------------------------------------
+-- Both are appended to by the statements that change things and folded in the background, so that no two
+-- workers ever wait for one row. Sums over them are exact at every instant. span: 0 = as appended, else the
+-- length in seconds of the bucket that starts at "at".
+
+CREATE TABLE crewtop.depth (
+    at     timestamptz NOT NULL DEFAULT now(),
+    span   integer NOT NULL DEFAULT 0,
+    queue  text NOT NULL,
+    crew   text NOT NULL,
+    status text NOT NULL,
+    n      bigint NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+COMMENT ON TABLE crewtop.depth IS 'How many tasks by queue, crew and status: the sum of n. Changes up to an instant: the depth at that instant.';
+
+CREATE TABLE crewtop.stats (
+    at        timestamptz NOT NULL DEFAULT now(),
+    span      integer NOT NULL DEFAULT 0,
+    queue     text NOT NULL,
+    crew      text NOT NULL,
+    worker_id text NOT NULL,
+    completed bigint NOT NULL DEFAULT 0,
+    failed    bigint NOT NULL DEFAULT 0,
+    retried   bigint NOT NULL DEFAULT 0,
+    met       bigint NOT NULL DEFAULT 0,
+    missed    bigint NOT NULL DEFAULT 0,
+    wait      jsonb NOT NULL DEFAULT '{}',
+    run_ok    jsonb NOT NULL DEFAULT '{}',
+    run_bad   jsonb NOT NULL DEFAULT '{}'
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+COMMENT ON TABLE crewtop.stats IS 'What finished, by queue, crew and worker. wait, run_ok and run_bad are histograms: bucket number to count.';
+COMMENT ON COLUMN crewtop.stats.met IS 'First starts within the service level of their priority; missed: the others.';
+CREATE INDEX stats_by_time ON crewtop.stats (at);
+
+CREATE TABLE crewtop.model_stats (
+    at                 timestamptz NOT NULL DEFAULT now(),
+    span               integer NOT NULL DEFAULT 0,
+    queue              text NOT NULL,
+    crew               text NOT NULL,
+    provider           text NOT NULL,
+    model              text NOT NULL,
+    calls              bigint NOT NULL DEFAULT 0,
+    errors             bigint NOT NULL DEFAULT 0,
+    rate_limited       bigint NOT NULL DEFAULT 0,
+    unpriced           bigint NOT NULL DEFAULT 0,
+    input_tokens       bigint NOT NULL DEFAULT 0,
+    cache_read_tokens  bigint NOT NULL DEFAULT 0,
+    cache_write_tokens bigint NOT NULL DEFAULT 0,
+    output_tokens      bigint NOT NULL DEFAULT 0,
+    reasoning_tokens   bigint NOT NULL DEFAULT 0,
+    cost               numeric NOT NULL DEFAULT 0,
+    latency            jsonb NOT NULL DEFAULT '{}'
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+COMMENT ON TABLE crewtop.model_stats IS 'LLM calls that ended, by queue, crew and model. Sums are of what is known; unpriced counts the rest.';
+CREATE INDEX model_stats_by_time ON crewtop.model_stats (at);
+
+CREATE FUNCTION crewtop.bucket(seconds double precision) RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ceil(ln(greatest(seconds, 0.000001)) / ln(1.01 / 0.99))::integer;
+COMMENT ON FUNCTION crewtop.bucket IS
+    'DDSketch bucket of a duration at 1 % relative error: i with gamma^(i-1) < seconds <= gamma^i, gamma = 1.01/0.99 (Masson, Rim, Lee: DDSketch, VLDB 2019).';
+
+CREATE FUNCTION crewtop.count_tasks() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        INSERT INTO crewtop.depth (queue, crew, status, n)
+        SELECT queue, crew, status, count(*) FROM new_rows GROUP BY queue, crew, status;
+    ELSIF TG_OP = 'UPDATE' THEN
+        INSERT INTO crewtop.depth (queue, crew, status, n)
+        SELECT queue, crew, status, sum(n)
+        FROM (SELECT queue, crew, status, 1 AS n FROM new_rows
+              UNION ALL SELECT queue, crew, status, -1 FROM old_rows) AS change
+        GROUP BY queue, crew, status HAVING sum(n) <> 0;
+    ELSIF TG_OP = 'DELETE' THEN
+        INSERT INTO crewtop.depth (queue, crew, status, n)
+        SELECT queue, crew, status, -count(*) FROM old_rows GROUP BY queue, crew, status;
+    ELSE
+        TRUNCATE crewtop.depth;
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER count_inserted AFTER INSERT ON crewtop.tasks
+    REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION crewtop.count_tasks();
+CREATE TRIGGER count_updated AFTER UPDATE ON crewtop.tasks
+    REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION crewtop.count_tasks();
+CREATE TRIGGER count_deleted AFTER DELETE ON crewtop.tasks
+    REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION crewtop.count_tasks();
+CREATE TRIGGER count_truncated AFTER TRUNCATE ON crewtop.tasks
+    FOR EACH STATEMENT EXECUTE FUNCTION crewtop.count_tasks();
