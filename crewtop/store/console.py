@@ -1,9 +1,8 @@
-"""What the screen and the command line read, and an operator's actions."""
+"""What the screen and the command line read."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -11,7 +10,6 @@ import asyncpg
 
 from crewtop.model.filters import SORTS, TaskFilter
 from crewtop.model.money import Money
-from crewtop.model.operations import RULES, Action, ItemOutcome, OperationResult, Standing, Target
 from crewtop.model.snapshot import (
     CallRow,
     Excerpt,
@@ -37,7 +35,9 @@ _ORDERS = {
     "oldest": "t.id",
     "cost": "t.cost DESC, t.id DESC",
     "tokens": "t.tokens DESC, t.id DESC",
-    "priority": "t.priority, t.run_at, t.id",
+    # As claim.sql takes them: what is due, by the priority that waiting has raised it to.
+    "priority": "t.run_at > now(), t.priority - least(t.priority, coalesce("
+    "floor(extract(epoch FROM now() - t.run_at) / q.boost_seconds), 0)), t.priority, t.run_at, t.id",
 }
 if _ORDERS.keys() != SORTS.keys():
     raise AssertionError("every sort has an order")
@@ -113,40 +113,6 @@ async def read_body(database: Database, task_id: int, run_id: int | None, body: 
     """The first limit characters of one long text: body is inputs, result, error, traceback or log."""
     row = await database.fetchrow(f"body_{body}", task_id, run_id, limit)
     return Excerpt(row["text"] or "", row["size"] or 0) if row else Excerpt("", 0)
-
-
-async def targets(database: Database, task_ids: Sequence[int]) -> list[Standing]:
-    """Tasks as they stand now, for an action that no screen has shown; ids that do not exist are left out."""
-    rows = await database.fetch("targets", list(task_ids))
-    return [Standing(Target(row["id"], row["version"]), TaskStatus(row["status"]), row["cancelling"]) for row in rows]
-
-
-async def operate(
-    database: Database, action: Action, seen: Sequence[Target], actor: str, reason: str | None
-) -> tuple[OperationResult, frozenset[str]]:
-    """Apply an action to tasks as they were seen, recorded as one operation. Answers it, and the queues to wake."""
-    by_id = {target.task_id: target.version for target in seen}
-    rows = await database.fetch(
-        "operate",
-        action,
-        list(by_id),
-        list(by_id.values()),
-        actor,
-        reason,
-        list(RULES[action].eligible),
-    )
-    items = tuple(
-        ItemOutcome(row["task_id"], row["done"], row["why"], row["run_id"], row["worker_id"])
-        for row in rows
-        if row["task_id"] is not None
-    )
-    woken = frozenset(row["queue"] for row in rows if row["queue"] is not None)
-    return OperationResult(rows[0]["operation_id"], action, items), woken
-
-
-async def order_worker(database: Database, worker_id: str, slots: int | None, drain: bool) -> bool:
-    """Ask a worker for a number of slots, or to drain; answers whether there is such a worker."""
-    return await database.fetchrow("order_worker", worker_id, slots, drain) is not None
 
 
 async def _now(database: Database) -> datetime:

@@ -81,7 +81,9 @@ WITH report AS MATERIALIZED (
     WHERE s.run_id = j.run_id AND s.run_id = ANY ($2) AND s.status = 'running' AND j.id IS NOT NULL
 ), settled AS (
     UPDATE crewtop.task_dependencies AS d SET settled = true
-    FROM moved AS m WHERE d.depends_on = m.id AND m.status = 'completed' AND NOT d.settled
+    FROM moved AS m
+    WHERE d.depends_on = m.id AND m.status = 'completed' AND NOT d.settled
+      AND EXISTS (SELECT FROM crewtop.task_dependencies WHERE NOT settled)  -- asked once, where most queues have none
     RETURNING d.task_id
 ), waiting AS MATERIALIZED (
     -- Read after their lock is held, so that whoever ends the last of several dependencies sees that it is the last.

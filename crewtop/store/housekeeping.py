@@ -64,3 +64,8 @@ async def prune_tasks(database: Database, keeping: Mapping[str, float], after: i
             raise AssertionError("a select without a table answers one row")
         deleted = await connection.fetch(statement("delete_tasks"), row["ids"]) if row["ids"] else []
     return Pruned(len(deleted), row["place"])
+
+
+async def sweep_slots(database: Database) -> None:
+    """Free the places of limits whose run is over: whoever ended it should have, and this is in case it did not."""
+    await database.fetch("sweep_slots")

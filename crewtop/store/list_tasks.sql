@@ -7,6 +7,7 @@ SELECT now() AS at, t.id, t.queue, t.crew, t.status, t.version, t.priority, t.cr
        extract(epoch FROM now() - r.claimed_at)::float8 AS run_age,
        extract(epoch FROM now() - r.progress_at)::float8 AS idle
 FROM crewtop.tasks AS t LEFT JOIN crewtop.runs AS r ON r.task_id = t.id AND r.id = t.run_id
+LEFT JOIN crewtop.queues AS q ON q.name = t.queue
 WHERE ($1::text[] IS NULL OR t.status = ANY ($1))
   AND ($2::text[] IS NULL OR t.crew = ANY ($2))
   AND ($3::text[] IS NULL OR t.queue = ANY ($3))
