@@ -56,6 +56,14 @@ COMMENT ON TABLE crewtop.slots IS
     'One row a place of a max_running limit: whoever has locked a free one may start a task. Exact where a count would race.';
 CREATE INDEX slots_taken ON crewtop.slots (run_id) WHERE run_id IS NOT NULL;
 
+CREATE TABLE crewtop.throttles (
+    crew     text PRIMARY KEY,
+    provider text NOT NULL,
+    since    timestamptz NOT NULL DEFAULT now(),
+    until    timestamptz NOT NULL
+) WITH (fillfactor = 50);
+COMMENT ON TABLE crewtop.throttles IS 'Crews whose provider said 429: nothing of theirs is claimed until it said that they may come again.';
+
 -- Tasks -------------------------------------------------------------------------------------------------------
 
 CREATE TABLE crewtop.tasks (

@@ -151,7 +151,7 @@ class Finish(NamedTuple):
 
     result is JSON text; seconds is run time on the worker's monotonic clock; delay_seconds is how long the task
     rests if it is to run again; terminal forbids another attempt; replaced counts characters that PostgreSQL
-    could not hold.
+    could not hold; throttled_by is the provider that said 429.
     """
 
     run_id: int
@@ -166,6 +166,7 @@ class Finish(NamedTuple):
     log_tail: str | None = None
     delay_seconds: float = 0.0
     terminal: bool = False
+    throttled_by: str | None = None
 
 
 class Finished(NamedTuple):

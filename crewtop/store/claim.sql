@@ -40,8 +40,9 @@ WITH rated AS MATERIALIZED (
         FROM crewtop.tasks
         WHERE queue = lane.queue AND priority = lane.priority AND status IN ('pending', 'retry')
           AND run_at <= lane.until AND run_at > coalesce(lane.since, '-infinity')
-          AND crew = ANY (ARRAY(SELECT crew FROM unnest($3) AS crew
-                                WHERE NOT EXISTS (SELECT FROM capacity WHERE scope = 'crew' AND name = crew AND n <= 0)))
+          AND crew = ANY (ARRAY(SELECT c FROM unnest($3) AS c
+                                WHERE NOT EXISTS (SELECT FROM capacity WHERE scope = 'crew' AND name = c AND n <= 0)
+                                  AND NOT EXISTS (SELECT FROM crewtop.throttles AS h WHERE h.crew = c AND h.until > now())))
         ORDER BY run_at, id
         LIMIT lane.n
         FOR NO KEY UPDATE SKIP LOCKED

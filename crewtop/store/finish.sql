@@ -6,8 +6,9 @@
 WITH report AS MATERIALIZED (
     SELECT *
     FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::float8[], $6::text[], $7::text[], $8::text[],
-                $9::text[], $10::integer[], $11::text[], $12::float8[], $13::boolean[])
-         AS r (run_id, task_id, outcome, seconds, result, error_type, error, traceback, replaced, log_tail, delay, terminal)
+                $9::text[], $10::integer[], $11::text[], $12::float8[], $13::boolean[], $14::text[])
+         AS r (run_id, task_id, outcome, seconds, result, error_type, error, traceback, replaced, log_tail, delay, terminal,
+               throttled_by)
 ), held AS MATERIALIZED (
     SELECT r.*, t.*
     FROM report AS r LEFT JOIN LATERAL (
@@ -23,17 +24,17 @@ WITH report AS MATERIALIZED (
             WHEN id IS NULL THEN NULL
             WHEN outcome = 'completed' THEN 'completed'
             WHEN outcome = 'cancelled' OR cancel_requested_at IS NOT NULL THEN 'cancelled'
-            WHEN outcome = 'returned' OR (outcome = 'interrupted' AND interrupted_runs < $15) THEN 'pending'
+            WHEN outcome = 'returned' OR (outcome = 'interrupted' AND interrupted_runs < $16) THEN 'pending'
             WHEN terminal THEN 'failed'
             WHEN outcome = 'throttled'
                 THEN CASE WHEN (SELECT min(claimed_at) FROM crewtop.runs
-                                WHERE task_id = h.id AND runs.outcome = 'throttled') < now() - make_interval(secs => $17)
+                                WHERE task_id = h.id AND runs.outcome = 'throttled') < now() - make_interval(secs => $18)
                           THEN 'failed' ELSE 'retry' END
-            WHEN outcome = 'crashed' THEN CASE WHEN crashed_runs + 1 >= $16 THEN 'failed' ELSE 'retry' END
+            WHEN outcome = 'crashed' THEN CASE WHEN crashed_runs + 1 >= $17 THEN 'failed' ELSE 'retry' END
             WHEN failed_runs + 1 >= max_attempts THEN 'failed'
             ELSE 'retry'
         END AS new_status,
-        outcome IN ('failed', 'over_budget', 'stalled') OR (outcome = 'interrupted' AND interrupted_runs >= $15) AS spends
+        outcome IN ('failed', 'over_budget', 'stalled') OR (outcome = 'interrupted' AND interrupted_runs >= $16) AS spends
     FROM held AS h
 ), moved AS (
     UPDATE crewtop.tasks AS t
@@ -101,11 +102,19 @@ WITH report AS MATERIALIZED (
 ), freed_history AS (
     INSERT INTO crewtop.transitions (task_id, version, old_status, new_status, actor, reason)
     SELECT id, version, 'waiting', 'pending', 'worker:' || $1, 'all that it depends on has ended' FROM freed WHERE ready
+), held_back AS (
+    -- Whoever was told to wait speaks for all tasks of its crew: they would be told the same.
+    INSERT INTO crewtop.throttles AS h (crew, provider, until)
+    SELECT crew, coalesce(max(throttled_by), '?'), now() + make_interval(secs => least(min(delay), 86400))
+    FROM judged WHERE id IS NOT NULL AND outcome = 'throttled' GROUP BY crew
+    ON CONFLICT (crew) DO UPDATE
+    SET until = greatest(h.until, excluded.until), provider = excluded.provider,
+        since = CASE WHEN h.until < now() THEN now() ELSE h.since END
 ), released AS (
     UPDATE crewtop.slots SET run_id = NULL WHERE run_id = ANY ($2)
 ), counted AS (
     SELECT j.queue, j.crew, j.new_status, j.outcome, e.waited_seconds, j.seconds,
-           e.waited_seconds <= (coalesce(q.service_levels, $14::float8[]))[j.priority + 1] AS met,
+           e.waited_seconds <= (coalesce(q.service_levels, $15::float8[]))[j.priority + 1] AS met,
            j.first  -- alone is judged against the service level; a retry waits on purpose
     FROM judged AS j JOIN ended AS e ON e.id = j.run_id JOIN crewtop.queues AS q ON q.name = j.queue
     WHERE j.id IS NOT NULL AND j.outcome <> 'returned'

@@ -91,3 +91,14 @@ async def test_the_claim_reads_the_ready_index_and_never_scans(database: Databas
     assert "Index Scan using tasks_ready" in plan
     assert "Seq Scan on tasks" not in plan
     assert "Index Scan using tasks_pkey" in plan
+
+
+async def test_a_throttled_crew_is_held_back_until_its_provider_said(database: Database) -> None:
+    """Case C20: one 429 speaks for all tasks of the crew; the others go on."""
+    await put(database, "a", "a", "b")
+    [claim] = await take(database)
+    await end(database, claim, RunOutcome.THROTTLED, error="429", delay_seconds=30, throttled_by="openai")
+    assert [c.crew for c in await take(database, limit=5, crews=("a", "b"))] == ["b"]
+    assert await one(database, "SELECT provider FROM crewtop.throttles WHERE until > now() + interval '29 s'") == "openai"
+    await one(database, "UPDATE crewtop.throttles SET until = now()")
+    assert [c.crew for c in await take(database, limit=5, crews=("a", "b"))] == ["a"]
