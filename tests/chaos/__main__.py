@@ -1,237 +1,141 @@
-"""`python -m tests.chaos 45s [SEED]`: kill, stop, cut and flush everything at random, then count what is left.
+"""`python -m tests.chaos 45s [SEED] [--engine NAME]`: kill, stop, cut and flush everything, then count what is left.
 
-The last line says lost, doubled and stuck. Exit code 0 only if all are 0 and every history is whole.
+Jobs are put in all the while, each sleeps a moment and leaves marks. Then all is left in peace until nothing is left
+to do, or for two minutes. The last line says lost, doubled and stuck, as in `verdict.Verdict`. Exit code 0 only if all
+are 0 and, with crewtop, every history is whole, every counter right and memory flat.
+
+Other queues run from `.venv-peers`, each set up to recover as well as it can: heartbeats, rescues, sweeps and polling
+as often as crewtop's lease of three seconds asks for.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
-import os
 import random
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import psutil
-from redis import Redis
+import asyncpg
 from redis.exceptions import RedisError
 
+from benchmarks.peers.catalog import CONTESTANTS
+from benchmarks.peers.contest import ready
 from crewtop import embedded
-from crewtop.model.errors import CrewtopError
-from crewtop.model.task import NewTask
-from crewtop.store import producer, schema
-from crewtop.store.database import Database
+from tests.chaos import records
+from tests.chaos.harms import Harm, harms_for
+from tests.chaos.site import Site
+from tests.chaos.verdict import judge, read_marks
 
-ROOT = Path(__file__).parents[2]
-WORKERS = 3
-LEASE_SECONDS = 3.0
+BATCH = 8
 SETTLE_SECONDS = 120.0
-
-CONFIG = f"""
-[crews]
-work = "tests.chaos.crews:work"
-
-[worker]
-slots = 4
-lease_seconds = {LEASE_SECONDS}
-poll_seconds = 0.3
-backoff_seconds = 0.1
-backoff_limit_seconds = 1
-grace_seconds = 1
-"""
-
-VERDICT = """
-SELECT
-  (SELECT count(*) FROM crewtop.tasks WHERE status NOT IN ('completed', 'failed')),
-  (SELECT count(*) FROM crewtop.tasks AS t WHERE t.status = 'completed' AND
-     (SELECT count(*) FROM crewtop.runs WHERE task_id = t.id AND outcome = 'completed') <> 1
-     OR EXISTS (SELECT FROM crewtop.runs AS done JOIN crewtop.runs AS later
-                  ON later.task_id = done.task_id AND later.id > done.id
-                WHERE done.task_id = t.id AND done.outcome = 'completed')),
-  (SELECT count(*) FROM crewtop.tasks
-     WHERE status = 'running' AND lease_expires_at < now() - make_interval(secs => $1)),
-  (SELECT count(*) FROM crewtop.tasks AS t WHERE
-     (SELECT array_agg(version ORDER BY version) FROM crewtop.task_history WHERE task_id = t.id)
-       IS DISTINCT FROM (SELECT array_agg(v) FROM generate_series(1, t.version) AS v)),
-  (SELECT count(*) FROM (
-     SELECT queue, crew, status, sum(n)::bigint FROM crewtop.depth GROUP BY 1, 2, 3 HAVING sum(n) <> 0
-     EXCEPT SELECT queue, crew, status, count(*) FROM crewtop.tasks GROUP BY 1, 2, 3) AS wrong),
-  (SELECT count(*) FROM crewtop.tasks WHERE status = 'failed'),
-  (SELECT count(*) FROM crewtop.tasks)
-"""
-
-
-class Site:
-    """The servers, the workers, and what can be done to them."""
-
-    def __init__(self, folder: Path, servers: embedded.Servers, seed: int) -> None:
-        self.folder, self.servers, self.draw = folder, servers, random.Random(seed)
-        self.env = os.environ | {
-            "CREWTOP_POSTGRES": servers.dsn, "CREWTOP_REDIS": servers.redis_url or "", "PYTHONPATH": str(ROOT),
-            "CREWTOP_CONFIG": str(folder / "crewtop.toml"), "MARKS": str(folder / "marks"),
-        }  # fmt: skip
-        self.workers: list[subprocess.Popen[bytes]] = []
-        self.done: dict[str, int] = {}
-
-    def worker(self) -> None:
-        """Start one more worker."""
-        with (self.folder / "workers.log").open("ab") as log:
-            self.workers.append(
-                subprocess.Popen(
-                    [sys.executable, "-m", "crewtop", "worker"], cwd=ROOT, env=self.env, stdin=subprocess.DEVNULL,
-                    stdout=log, stderr=log, start_new_session=True,
-                )
-            )  # fmt: skip
-
-    def refill(self) -> None:
-        """As a service manager would: a worker that is gone is started again."""
-        self.workers = [worker for worker in self.workers if worker.poll() is None]
-        while len(self.workers) < WORKERS:
-            self.worker()
-
-    def executors(self) -> list[psutil.Process]:
-        """The processes of runs."""
-        found = []
-        for worker in self.workers:
-            with suppress(psutil.Error):
-                for zygote in psutil.Process(worker.pid).children():
-                    found += zygote.children()
-        return found
-
-    # What can go wrong
-
-    def kill_an_executor(self) -> None:
-        if found := self.executors():
-            with suppress(psutil.Error):
-                self.draw.choice(found).kill()
-
-    def kill_a_zygote(self) -> None:
-        with suppress(psutil.Error, IndexError):
-            psutil.Process(self.draw.choice(self.workers).pid).children()[0].kill()
-
-    def kill_a_worker(self) -> None:
-        self.draw.choice(self.workers).kill()
-
-    def drain_a_worker(self) -> None:
-        self.draw.choice(self.workers).terminate()
-
-    def freeze_a_worker(self) -> None:
-        """Past its lease: what it writes afterwards is late."""
-        worker = self.draw.choice(self.workers)
-        worker.send_signal(signal.SIGSTOP)
-        time.sleep(LEASE_SECONDS * 1.3)
-        worker.send_signal(signal.SIGCONT)
-
-    def cut_connections(self) -> None:
-        subprocess.run(
-            [sys.executable, "-c", CUT, self.servers.dsn], check=False, capture_output=True, env=self.env, cwd=ROOT
-        )
-
-    def crash_postgres(self) -> None:
-        self._kill_server("postgres")
-
-    def crash_redis(self) -> None:
-        self._kill_server("valkey-server")
-
-    def flush_redis(self) -> None:
-        with suppress(RedisError, OSError):
-            Redis.from_url(self.servers.redis_url or "").flushall()
-
-    def _kill_server(self, name: str) -> None:
-        for process in psutil.process_iter(["name", "cwd"]):
-            with suppress(psutil.Error):
-                if process.name() == name and str(self.folder) in (process.cwd() or ""):
-                    process.kill()
-        with embedded.running(self.folder / "data"):  # joining starts again what no longer answers
-            pass
-
-
-CUT = """
-import asyncio, asyncpg, sys
-async def cut():
-    connection = await asyncpg.connect(sys.argv[1])
-    await connection.execute(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'crewtop worker'"
-    )
-asyncio.run(cut())
-"""
-
-
-async def chaos(site: Site, seconds: float) -> bool:
-    """Let it loose for so long, let it settle, and print the verdict; answers whether nothing was lost."""
-    harms: list[Callable[[], None]] = [
-        site.kill_an_executor, site.kill_an_executor, site.kill_a_zygote, site.kill_a_worker, site.drain_a_worker,
-        site.freeze_a_worker, site.cut_connections, site.crash_postgres, site.crash_redis, site.flush_redis,
-    ]  # fmt: skip
-    async with Database(site.servers.dsn, application_name="chaos", connections=1) as database:
-        await schema.init(database)
-        site.refill()
-        end, number = time.monotonic() + seconds, 0
-        while time.monotonic() < end:
-            tasks = [
-                NewTask("work", f'{{"n": {number + i}, "seconds": {site.draw.uniform(0, 0.8):.2f}}}', max_attempts=20)
-                for i in range(4)
-            ]
-            with suppress(CrewtopError):
-                number += len(await producer.enqueue(database, tasks))
-            harm = site.draw.choice(harms)
-            site.done[harm.__name__] = site.done.get(harm.__name__, 0) + 1
-            await asyncio.to_thread(harm)
-            site.refill()
-            await asyncio.sleep(site.draw.uniform(0, 0.5))
-        return await settle(site, database)
-
-
-async def settle(site: Site, database: Database) -> bool:
-    """Wait until all is done or time is up, then judge."""
-    deadline = time.monotonic() + SETTLE_SECONDS
-    while True:
-        site.refill()
-        with suppress(CrewtopError):
-            async with database.connection() as connection:
-                row = await connection.fetchrow(VERDICT, LEASE_SECONDS)
-            if row[0] == 0 or time.monotonic() > deadline:
-                break
-        await asyncio.sleep(0.3)
-    lost, doubled, stuck, gaps, counters, failed, total = row
-    marks = {int(line) for line in (site.folder / "marks").read_text().split()}
-    unmarked = max(0, total - failed - len(marks))
-    print(", ".join(f"{name.replace('_', ' ')} {times}" for name, times in sorted(site.done.items())))
-    print(
-        f"{total} tasks, {failed} failed, {unmarked} without work, {gaps} broken histories, {counters} wrong counters"
-    )
-    print(f"lost {lost}, doubled {doubled}, stuck {stuck}")
-    return not any((lost, doubled, stuck, gaps, counters, unmarked))
+WARM_SECONDS = 30.0
+LOOK_SECONDS = 0.3
+GROWTH_ALLOWED = 1.25
+NAMED = 10
+AWAY = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, RedisError)
 
 
 def main() -> int:
     """Run and clean up."""
-    asked = sys.argv[1] if len(sys.argv) > 1 else "45s"
-    seconds = float(asked.rstrip("sm")) * (60 if asked.endswith("m") else 1)
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else int(time.time())
-    print(f"seed {seed}")
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
+    parser.add_argument("duration", nargs="?", default="45s", help="such as 45s or 30m")
+    parser.add_argument("seed", nargs="?", type=int, default=int(time.time()))
+    parser.add_argument("--engine", choices=CONTESTANTS, default="crewtop")
+    asked = parser.parse_args()
+    queue = CONTESTANTS[asked.engine]
+    ready([queue])
+    print(f"{queue.title}, seed {asked.seed}")
     folder = Path(tempfile.mkdtemp(prefix="crewtop-chaos-"))
     folder.chmod(0o755)
-    (folder / "crewtop.toml").write_text(CONFIG)
     with embedded.running(folder / "data") as servers:
-        site = Site(folder, servers, seed)
+        site = Site(folder, servers, queue, random.Random(asked.seed))
         try:
-            whole = asyncio.run(chaos(site, seconds))
+            whole = asyncio.run(chaos(site, _seconds(asked.duration)))
         finally:
-            for worker in site.workers:
-                worker.kill()
-                worker.wait()
+            site.end()
     if whole:
         shutil.rmtree(folder)
     else:
-        print(f"kept for a look: {folder}")
+        print(f"kept for a look: {folder}", file=sys.stderr)
     return 0 if whole else 1
+
+
+def _seconds(text: str) -> float:
+    return float(text.rstrip("sm")) * (60 if text.endswith("m") else 1)
+
+
+async def chaos(site: Site, seconds: float) -> bool:
+    """Let it loose for so long, let it settle, and print the verdict; answers whether every promise was kept."""
+    if await asyncio.to_thread(site.start("prepare").wait):
+        raise SystemExit(f"{site.queue.name} cannot be set up: see {site.folder / 'prepare.log'}")
+    site.marks.touch()
+    site.refill()
+    start, warm, memory = time.monotonic(), min(WARM_SECONDS, seconds / 2), None
+    done: Counter[str] = Counter()
+    for harm in _deck(site):
+        if time.monotonic() > start + seconds:
+            break
+        await asyncio.gather(site.produce(BATCH), asyncio.to_thread(harm, site))
+        done[harm.__name__.replace("_", " ")] += 1
+        site.refill()
+        if memory is None and time.monotonic() > start + warm:
+            memory = site.memory()
+        await asyncio.sleep(site.draw.uniform(0, 0.5))
+    await settle(site)
+    print(", ".join(f"{name} {times}" for name, times in sorted(done.items())))
+    flat = _print_memory(memory, site.memory(), warm)
+    return await _print_verdict(site) and (flat or site.queue.peer)
+
+
+def _deck(site: Site) -> Iterator[Harm]:
+    """All harms in random order, again and again: a short run meets each of them too."""
+    while True:
+        deck = list(harms_for(site))
+        site.draw.shuffle(deck)
+        yield from deck
+
+
+async def settle(site: Site) -> None:
+    """Wait until all is done or time is up."""
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while time.monotonic() < deadline:
+        site.refill()
+        with suppress(*AWAY):
+            if not await records.left(site):
+                return
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+def _print_memory(before: int | None, after: int | None, warm: float) -> bool:
+    """Answers whether the spared worker did not grow; one that ended by itself says nothing about memory."""
+    if before is None or after is None:
+        print("memory: the spared worker ended before it could be compared")
+        return True
+    print(f"memory of the spared worker: {before / 1e6:.0f} MB after {warm:.0f} s, {after / 1e6:.0f} MB at the end")
+    return after < before * GROWTH_ALLOWED
+
+
+async def _print_verdict(site: Site) -> bool:
+    verdict = judge(site.known, await records.jobs(site), read_marks(site.marks.read_text().splitlines()))
+    faults = (0, 0, 0) if site.queue.peer else await records.crewtop_faults(site)
+    print(
+        f"{verdict.total} jobs, {len(site.known)} of them promised; {verdict.failed} failed, {verdict.repeated} worked "
+        f"more than once, {len(verdict.unworked)} completed without work"
+    )
+    if not site.queue.peer:
+        print("{} broken histories, {} wrong counters, {} not completed exactly once".format(*faults))
+    for name in ("lost", "doubled", "stuck", "unworked"):
+        if numbers := getattr(verdict, name):
+            print(f"{name}: {', '.join(numbers[:NAMED])}{' ...' if len(numbers) > NAMED else ''}")
+    print(f"lost {len(verdict.lost)}, doubled {len(verdict.doubled)}, stuck {len(verdict.stuck)}", flush=True)
+    return verdict.whole and not any(faults)
 
 
 if __name__ == "__main__":
