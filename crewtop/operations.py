@@ -5,34 +5,71 @@ from __future__ import annotations
 import getpass
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
 
 from crewtop.live.fast_lane import FastLane
-from crewtop.model.operations import Action, OperationResult, Target
-from crewtop.store import console
+from crewtop.model.operations import Matching, Operation, OperationResult, Order, Target
+from crewtop.store import batch
+from crewtop.store import operations as store
 from crewtop.store.database import Database
 
+ABANDONED_SECONDS = 30.0
+"""A running operation that nobody has worked off for so long is taken up by a worker."""
 
-async def act(
-    database: Database, live: FastLane, action: Action, targets: Sequence[Target], reason: str | None
-) -> OperationResult:
-    """Apply an action to tasks as the operator saw them, in one transaction.
+
+async def act(database: Database, live: FastLane, order: Order, targets: Sequence[Target]) -> OperationResult:
+    """Apply an action to tasks as the operator saw them, and answer for each.
 
     Tasks that have moved on are refused, each with its reason. Running processes are told at once where Redis is
-    there, and by their worker's next heartbeat where it is not. Raises Unavailable if it cannot be done now.
+    there, and by their worker's next heartbeat where it is not. Raises Unavailable if it cannot be done now; what was
+    recorded by then is worked off by a worker later.
     """
-    result, queues = await console.operate(database, action, targets, operator(), reason)
-    await live.wake(queues)
-    for item in result.items:
-        if item.run_id is not None and item.worker_id is not None:
-            await live.kill(item.worker_id, item.run_id)
-    return result
+    operation = await store.begin(database, order, targets, operator())
+    async for _ in work_off(database, live, operation.id):
+        pass
+    items = await store.outcomes(database, operation.id, operation.total)
+    return OperationResult(operation.id, order.action, tuple(items))
 
 
-async def look(database: Database, task_ids: Sequence[int]) -> list[Target]:
-    """Tasks as they stand, for an action on ids from the command line; an id that does not exist gets version 0."""
-    found = {standing.target.task_id: standing.target for standing in await console.targets(database, task_ids)}
-    return [found.get(task_id, Target(task_id, 0)) for task_id in dict.fromkeys(task_ids)]
+async def act_on_all(database: Database, live: FastLane, order: Order, matching: Matching) -> AsyncIterator[Operation]:
+    """Apply an action to every task that matches, as it stands now; tells how far it has come, first of all at 0."""
+    operation = await store.begin_matching(database, order, matching, operator())
+    yield operation
+    async for progress in work_off(database, live, operation.id):
+        yield progress
+
+
+async def undo(
+    database: Database, live: FastLane, operation_id: int, reason: str | None, within: timedelta
+) -> AsyncIterator[Operation]:
+    """Take an operation back where its tasks are still as it left them; tells how far the undoing has come.
+
+    Raises Refused for an operation that cannot be undone, or that is older than within.
+    """
+    operation = await store.begin_undo(database, operation_id, operator(), reason, within)
+    yield operation
+    async for progress in work_off(database, live, operation.id):
+        yield progress
+
+
+async def work_off(database: Database, live: FastLane, operation_id: int) -> AsyncIterator[Operation]:
+    """Work an operation off, batch by batch, until it is done or somebody has halted it; tells how far it has come."""
+    while True:
+        worked = await batch.work(database, operation_id)
+        await live.wake(worked.woken)
+        for worker_id, run_id in worked.kills:
+            await live.kill(worker_id, run_id)
+        yield worked.operation
+        if worked.operation.state != "running":
+            return
+
+
+async def carry_on(database: Database, live: FastLane) -> None:
+    """Work off the operations whose process is gone. Any worker may do this, several at once."""
+    for operation_id in await store.abandoned(database, ABANDONED_SECONDS):
+        async for _ in work_off(database, live, operation_id):
+            pass
 
 
 def operator() -> str:

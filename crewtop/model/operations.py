@@ -1,48 +1,112 @@
-"""Operator actions as data: what each does, to which statuses it applies, and what became of each task."""
+"""Operator actions as data: what each does and to which statuses, what keeps it off a task, what became of it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
 from enum import StrEnum
+from typing import Literal, NamedTuple
 
+from crewtop.model.filters import TaskFilter
+from crewtop.model.money import Money
 from crewtop.model.task import TaskStatus
+from crewtop.model.transitions import LIVE, sources
+
+TYPED_ABOVE_TASKS = 100
+TYPED_ABOVE_DOLLARS = Decimal(10)
+"""An action on more tasks than this, or on dearer ones, is confirmed by typing how many they are."""
+
+UNDO_MINUTES = 10.0
+"""For how long an operation can be taken back, unless configured otherwise."""
+
+State = Literal["running", "paused", "cancelled", "done"]
 
 
 class Action(StrEnum):
     """What an operator can do to tasks."""
 
     RETRY = "retry"
+    RERUN = "rerun"
     FAIL = "fail"
     REQUEUE = "requeue"
     CANCEL = "cancel"
+    DELETE = "delete"
+    MOVE = "move"
+    PRIORITY = "priority"
+    EDIT = "edit"
+    UNDO = "undo"
 
 
 @dataclass(frozen=True, slots=True)
 class ActionRule:
-    """eligible: the statuses an action applies to; effect: what will happen, for the confirmation."""
+    """eligible: the statuses an action applies to; past: what was done then; effect: what will happen, to be asked."""
 
     eligible: frozenset[TaskStatus]
+    past: str
     effect: str
 
 
 RULES: dict[Action, ActionRule] = {
     Action.RETRY: ActionRule(
-        frozenset({TaskStatus.FAILED, TaskStatus.CANCELLED, TaskStatus.RETRY}),
+        sources("retry"),
+        "retried",
         "runs again now under the same id; keeps queue and priority; one more attempt is allowed",
     ),
+    Action.RERUN: ActionRule(
+        frozenset(status for status in TaskStatus if status.ended),
+        "rerun",
+        "runs from scratch as a new task with the same inputs, queue and priority; this one stays as it is",
+    ),
     Action.FAIL: ActionRule(
-        frozenset({TaskStatus.WAITING, TaskStatus.PENDING, TaskStatus.RUNNING, TaskStatus.RETRY}),
+        sources("fail"),
+        "failed",
         "becomes failed at once; a running process is killed and what it still writes is kept as a late result",
     ),
     Action.REQUEUE: ActionRule(
-        frozenset({TaskStatus.RUNNING, TaskStatus.RETRY}),
+        sources("requeue"),
+        "requeued",
         "goes back to its queue without spending an attempt; a running process is killed",
     ),
     Action.CANCEL: ActionRule(
-        frozenset({TaskStatus.WAITING, TaskStatus.PENDING, TaskStatus.RUNNING, TaskStatus.RETRY}),
-        "will not run; a running one is killed and becomes cancelled when its process is gone",
+        sources("cancel"),
+        "cancelled",
+        "will not run, nor will what it fanned out and has not started; a running one is killed and becomes cancelled "
+        "when its process is gone",
+    ),
+    Action.DELETE: ActionRule(
+        frozenset(TaskStatus) - {TaskStatus.RUNNING},
+        "deleted",
+        "is gone for good with its runs, steps, calls and history: this cannot be undone",
+    ),
+    Action.MOVE: ActionRule(sources("move"), "moved", "waits in the other queue from now on"),
+    Action.PRIORITY: ActionRule(sources("priority"), "reprioritised", "is claimed by the other priority from now on"),
+    Action.EDIT: ActionRule(
+        sources("edit"),
+        "edited",
+        "runs with the new inputs; steps that were completed with the old ones are done again",
+    ),
+    Action.UNDO: ActionRule(
+        frozenset(TaskStatus), "undone", "goes back to what it was, where nothing has happened to it since"
     ),
 }
+
+NEVER_UNDONE = frozenset({Action.DELETE, Action.UNDO})
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What an operator wants done.
+
+    argument: the queue's name (MOVE), 0 to 4 (PRIORITY), inputs as JSON text (EDIT); replaced: how many characters of
+    those inputs PostgreSQL could not have held. reason is for the audit.
+    """
+
+    action: Action
+    argument: str | int | None = None
+    reason: str | None = None
+    replaced: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,26 +118,152 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
+class Matching:
+    """Every task that matches a filter and has stood as it stands since looked_at, None for now.
+
+    What came to match after looked_at is left alone: the operator has not seen it.
+    """
+
+    task_filter: TaskFilter
+    looked_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a task stands; cancelling: it runs, and is to be cancelled."""
+    """Where a task stands. cancelling: it runs, and is to be cancelled; cost: about what an attempt has cost so far."""
 
     target: Target
     status: TaskStatus
     cancelling: bool
+    cost: Money
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What an action would reach, counted and priced before it is asked for; at is that instant.
+
+    cost: what their attempts have cost so far on average, an estimate of what another one each would cost.
+    newcomers match too but came after the operator looked; others could be acted on but do not match.
+    """
+
+    at: datetime
+    count: int
+    statuses: Mapping[str, int]
+    sample: tuple[int, ...]
+    cost: Money
+    newcomers: int
+    others: int
+
+
+def must_be_typed(count: int, cost: Money) -> bool:
+    """Whether an action is so large that its count has to be typed to confirm it."""
+    return count > TYPED_ABOVE_TASKS or cost.known > TYPED_ABOVE_DOLLARS
+
+
+class Item(NamedTuple):
+    """A task of an operation as it stands when its turn comes. version None: there is no such task any more.
+
+    since: seconds since its last change; waits: for other tasks; holder: the task that holds its key, if another one
+    does; needed_by: a task that has not ended and gets its result; restored: the status that undoing would bring back.
+    """
+
+    task_id: int
+    seen: int
+    version: int | None
+    status: TaskStatus | None
+    cancelling: bool
+    since: float
+    waits: bool = False
+    crew: str | None = None
+    key: str | None = None
+    key_window: str | None = None
+    holder: int | None = None
+    needed_by: int | None = None
+    restored: TaskStatus | None = None
+
+
+class Refusal(NamedTuple):
+    """Why a task is left alone: kind is the same for all that are refused for one reason."""
+
+    why: str
+    kind: str
+
+
+def refusal(action: Action, item: Item) -> Refusal | None:
+    """What keeps an action off a task, as it stands now, or None."""
+    rule = RULES[action]
+    if item.version is None or item.status is None:
+        return _refused(rule, "there is no such task")
+    if action is Action.CANCEL and item.cancelling:
+        return _refused(rule, "already cancelling")
+    if item.version != item.seen or item.status not in rule.eligible:
+        stands = "queued" if item.status is TaskStatus.PENDING else str(item.status)
+        unseen = ", since you looked" if item.status in rule.eligible and action is not Action.UNDO else ""
+        return _refused(rule, f"{stands} {item.since:.1f} s ago{unseen}", stands + unseen)
+    if action is Action.RERUN and item.waits:
+        return _refused(rule, "it waits for other tasks: retry it instead")
+    if item.needed_by is not None and item.status is TaskStatus.COMPLETED:
+        return _refused(rule, f"task {item.needed_by} needs its result", "their results are needed")
+    if item.holder is not None and _takes_its_key(action, item):
+        return key_held(action, item, item.holder)
+    return None
+
+
+def key_held(action: Action, item: Item, holder: int) -> Refusal:
+    """The refusal of a task whose key another one holds."""
+    return _refused(RULES[action], f"key {item.key} is held by task {holder}", "key already held")
+
+
+def takes_a_key(action: Action, item: Item) -> tuple[str | None, str, str | None] | None:
+    """The key that a task holds once the action is done, if it does not hold it already."""
+    return (item.crew, item.key, item.key_window) if item.key is not None and _takes_its_key(action, item) else None
+
+
+def _takes_its_key(action: Action, item: Item) -> bool:
+    if action is Action.UNDO:
+        return item.restored in LIVE and item.status not in LIVE
+    return action is Action.RERUN or (action is Action.RETRY and item.status not in LIVE)
+
+
+def _refused(rule: ActionRule, why: str, kind: str | None = None) -> Refusal:
+    return Refusal(f"not {rule.past}: {why}", kind or why)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A recorded operation: who wanted what, how far it has come. scope is the filter as typed, None for named ids."""
+
+    id: int
+    action: Action
+    argument: str | None
+    state: State
+    at: datetime
+    ended_at: datetime | None
+    actor: str
+    role: str
+    reason: str | None
+    scope: str | None
+    total: int
+    done: int
+    refused: int
+    undoes: int | None
+
+    @property
+    def left(self) -> int:
+        """How many tasks it has not come to."""
+        return self.total - self.done - self.refused
 
 
 @dataclass(frozen=True, slots=True)
 class ItemOutcome:
-    """What became of one task of an operation. why says it in words, such as 'not retried: completed 0.3 s ago'.
+    """What became of one task of an operation; done None: its turn has not come.
 
-    run_id and worker_id are set where a running process has to be killed.
+    why says it in words, such as 'not retried: completed 0.3 s ago'.
     """
 
     task_id: int
-    done: bool
+    done: bool | None
     why: str
-    run_id: int | None = None
-    worker_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +277,9 @@ class OperationResult:
     @property
     def done(self) -> int:
         """How many tasks were changed."""
-        return sum(item.done for item in self.items)
+        return sum(item.done is True for item in self.items)
 
     @property
     def refused(self) -> tuple[ItemOutcome, ...]:
         """The tasks that were left as they were."""
-        return tuple(item for item in self.items if not item.done)
+        return tuple(item for item in self.items if item.done is False)

@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from crewtop import operations
 from crewtop.model.errors import Unavailable
 from crewtop.model.filters import TaskFilter
 from crewtop.model.money import Money
-from crewtop.model.operations import Action, OperationResult, Target
+from crewtop.model.operations import UNDO_MINUTES, Action, Matching, Operation, OperationResult, Order, Scope, Target
 from crewtop.model.snapshot import Body, Excerpt, Health, LogLines, Snapshot, TaskDetail, TaskPage
 from crewtop.monitor.assemble import assemble
 from crewtop.monitor.window import Window
-from crewtop.store import console
+from crewtop.store import console, limits
+from crewtop.store import operations as store
 from crewtop.stores import Stores
 
 WINDOW_SECONDS = 900
@@ -27,11 +28,14 @@ LOG_PAUSE_SECONDS = 2.0
 class Monitor:
     """Reads of one screen. At most one snapshot is under way at a time; each read has the database's timeout."""
 
-    def __init__(self, opened: Stores, no_progress_seconds: float) -> None:
+    def __init__(
+        self, opened: Stores, no_progress_seconds: float, undo_within: timedelta = timedelta(minutes=UNDO_MINUTES)
+    ) -> None:
         self._database = opened.database
         self._live = opened.live
         self._name = "embedded" if opened.addresses.embedded else opened.database.name
         self._no_progress_seconds = no_progress_seconds
+        self._undo_within = undo_within
         self._window = Window(WINDOW_SECONDS)
         self._one_at_a_time = asyncio.Lock()
 
@@ -63,7 +67,8 @@ class Monitor:
             raw["spend"] or (),
             Money(Decimal(before["cost"]), before["unpriced"], before["calls"]),
         )
-        postgres = Health(True, latency, f"PostgreSQL {raw['version'].split()[0]}")
+        pooled = ", pooled" if self._database.pooled else ""
+        postgres = Health(True, latency, f"PostgreSQL {raw['version'].split()[0]}{pooled}")
         return assemble(raw, self._name, self._window, postgres, await redis, self._no_progress_seconds)
 
     async def tasks(self, task_filter: TaskFilter, sort: str, limit: int) -> TaskPage:
@@ -91,9 +96,29 @@ class Monitor:
             if lines:
                 yield LogLines(tuple(lines))
 
-    async def act(self, action: Action, targets: Sequence[Target], reason: str | None) -> OperationResult:
+    async def act(self, order: Order, targets: Sequence[Target]) -> OperationResult:
         """Apply an operator's action to the tasks as seen."""
-        return await operations.act(self._database, self._live, action, targets, reason)
+        return await operations.act(self._database, self._live, order, targets)
+
+    async def price(self, action: Action, matching: Matching) -> Scope:
+        """What an action over a filter would reach and cost."""
+        return await store.price(self._database, action, matching)
+
+    def act_on_all(self, order: Order, matching: Matching) -> AsyncIterator[Operation]:
+        """Apply an operator's action to every task that matches; tells how far it has come."""
+        return operations.act_on_all(self._database, self._live, order, matching)
+
+    def undo(self, operation_id: int) -> AsyncIterator[Operation]:
+        """Take an operation back; tells how far that has come."""
+        return operations.undo(self._database, self._live, operation_id, None, self._undo_within)
+
+    async def pause_queue(self, queue: str, *, paused: bool) -> None:
+        """Let workers claim nothing from a queue, or let them go on."""
+        if paused:
+            await limits.pause_queue(self._database, queue, operations.operator(), None)
+        else:
+            await limits.resume_queue(self._database, queue)
+            await self._live.wake([queue])
 
     async def set_slots(self, worker_id: str, slots: int) -> None:
         """Ask a worker for that many slots."""
@@ -104,6 +129,6 @@ class Monitor:
         await self._order(worker_id, None, drain=True)
 
     async def _order(self, worker_id: str, slots: int | None, *, drain: bool) -> None:
-        if not await console.order_worker(self._database, worker_id, slots, drain):
+        if not await store.order_worker(self._database, worker_id, slots, drain):
             raise Unavailable(f"worker {worker_id} has ended")
         await self._live.nudge(worker_id)

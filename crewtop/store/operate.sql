@@ -55,7 +55,7 @@ WITH operation AS MATERIALIZED (
 ), freed AS (
     UPDATE crewtop.slots SET run_id = NULL WHERE run_id = ANY (ARRAY(SELECT run_id FROM fit WHERE taken))
 ), history AS (
-    INSERT INTO crewtop.task_history (task_id, version, old_status, new_status, run_id, actor, reason)
+    INSERT INTO crewtop.transitions (task_id, version, old_status, new_status, run_id, actor, reason)
     SELECT f.id, f.version + 1, f.status, f.new_status, f.run_id, o.by,
            concat_ws(': ', CASE $3 WHEN 'cancel' THEN CASE f.new_status WHEN 'running' THEN 'cancel requested' ELSE 'cancel' END
                                    WHEN 'move' THEN format('move from %s to %s', f.queue, o.argument ->> 'queue')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from crewtop.model.ledger import Beat, CallEntry
@@ -57,6 +58,16 @@ async def one(database: Database, query: str, *arguments: object) -> Any:
     """One value by SQL."""
     async with database.connection() as connection:
         return await connection.fetchval(query, *arguments)
+
+
+async def somebody_waits(database: Database) -> None:
+    """Until a statement in this database waits for a lock."""
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    for _ in range(1_000):
+        if await one(database, waiting):
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("nobody waits for a lock")
 
 
 async def task(database: Database, task_id: int) -> dict[str, Any]:

@@ -8,9 +8,22 @@ import asyncpg
 
 from crewtop.model.operations import Action, Target
 from crewtop.model.task import MAX_LOSSES, RunOutcome, TaskStatus
-from crewtop.store import console, lease
+from crewtop.store import lease, operations
 from crewtop.store.database import Database
-from tests.store.helpers import beat, counters_are_true, due, end, expire, history_is_gapless, one, put, run, take, task
+from tests.store.helpers import (
+    act,
+    beat,
+    counters_are_true,
+    due,
+    end,
+    expire,
+    history_is_gapless,
+    one,
+    put,
+    run,
+    take,
+    task,
+)
 
 
 async def test_a_heartbeat_extends_the_leases_of_all_runs(database: Database) -> None:
@@ -40,8 +53,8 @@ async def test_a_locked_task_costs_the_other_runs_no_lease(database: Database, d
 async def test_a_heartbeat_tells_of_lost_and_cancelled_runs(database: Database) -> None:
     await put(database, *"aaa")
     kept, lost, cancelled = await take(database, limit=3)
-    await console.operate(database, Action.FAIL, [Target(lost.task_id, 2)], "op", None)
-    await console.operate(database, Action.CANCEL, [Target(cancelled.task_id, 2)], "op", None)
+    await act(database, Action.FAIL, Target(lost.task_id, 2))
+    await act(database, Action.CANCEL, Target(cancelled.task_id, 2))
     orders = await lease.heartbeat(database, beat("w1", kept, lost, cancelled))
     assert {held.run_id: (held.held, held.cancel) for held in orders.runs} == {
         kept.run_id: (True, False),
@@ -52,10 +65,10 @@ async def test_a_heartbeat_tells_of_lost_and_cancelled_runs(database: Database) 
 
 async def test_a_heartbeat_brings_back_what_an_operator_asked_for(database: Database) -> None:
     await lease.heartbeat(database, beat("w1"))
-    assert await console.order_worker(database, "w1", 12, drain=True)
+    assert await operations.order_worker(database, "w1", 12, drain=True)
     orders = await lease.heartbeat(database, beat("w1"))
     assert (orders.desired_slots, orders.draining) == (12, True)
-    assert not await console.order_worker(database, "nobody", 1, drain=False)
+    assert not await operations.order_worker(database, "nobody", 1, drain=False)
 
 
 async def test_an_expired_lease_is_rescued_without_the_workers_row(database: Database) -> None:
@@ -105,7 +118,7 @@ async def test_a_task_that_loses_every_worker_fails(database: Database) -> None:
 async def test_a_lost_task_that_was_being_cancelled_is_cancelled(database: Database) -> None:
     [task_id] = await put(database, "a")
     await take(database)
-    await console.operate(database, Action.CANCEL, [Target(task_id, 2)], "op", None)
+    await act(database, Action.CANCEL, Target(task_id, 2))
     await expire(database, task_id)
     [rescued] = await lease.rescue(database, "w2", 0.0)
     assert rescued.status is TaskStatus.CANCELLED
@@ -115,12 +128,12 @@ async def test_a_lost_task_that_was_being_cancelled_is_cancelled(database: Datab
 async def test_a_cancelled_run_ends_as_cancelled_even_if_it_failed_meanwhile(database: Database) -> None:
     [task_id] = await put(database, "a")
     [claim] = await take(database)
-    await console.operate(database, Action.CANCEL, [Target(task_id, 2)], "op", None)
+    await act(database, Action.CANCEL, Target(task_id, 2))
     assert (await end(database, claim, RunOutcome.FAILED, error="x")).status is TaskStatus.CANCELLED
 
 
 async def test_a_result_that_came_before_the_kill_wins_over_cancel(database: Database) -> None:
     [task_id] = await put(database, "a")
     [claim] = await take(database)
-    await console.operate(database, Action.CANCEL, [Target(task_id, 2)], "op", None)
+    await act(database, Action.CANCEL, Target(task_id, 2))
     assert (await end(database, claim, RunOutcome.COMPLETED, result="1")).status is TaskStatus.COMPLETED

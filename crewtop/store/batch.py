@@ -1,0 +1,165 @@
+"""A batch of an operation: the next tasks are locked, each is judged as it stands, and changed or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import asyncpg
+
+from crewtop.model.operations import RULES, Action, Item, Operation, Refusal, key_held, refusal, takes_a_key
+from crewtop.model.task import TaskStatus
+from crewtop.store import dependents
+from crewtop.store.database import Database, statement
+from crewtop.store.operations import operation_of, record_of
+
+BATCH = 1_000
+"""Tasks that one transaction changes: more make no operation faster, and hold locks for longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worked:
+    """One batch: how far the operation has come, what has to be killed as (worker, run), which queues to wake."""
+
+    operation: Operation
+    kills: tuple[tuple[str, int], ...]
+    woken: frozenset[str]
+
+
+async def work(database: Database, operation_id: int, limit: int = BATCH) -> Worked:
+    """Work off the next batch of an operation, if it is to go on.
+
+    Any process may, at any time: the operation's row is locked, and the tasks in the order of their ids. Raises Refused
+    where there is no such operation.
+    """
+    async with database.connection() as connection, connection.transaction():
+        taken = await connection.fetchrow(statement("take_items"), operation_id, limit)
+        if taken is None:
+            return Worked(operation_of(await record_of(connection, operation_id)), (), frozenset())
+        batch = _Batch(connection, operation_id, Action(taken["action"]), taken["undone"], taken["undoes"])
+        await batch.work_off(list(taken["ids"]))
+        operation = await batch.record(max(taken["ids"], default=0))
+    woken = batch.woken | await dependents.settle(database, batch.ended, f"operator:{taken['actor']}")
+    return Worked(operation, tuple(batch.kills), frozenset(woken))
+
+
+class _Applied(NamedTuple):
+    """A task that was changed. queue is set where workers have to be woken; run_id where a process has to be killed."""
+
+    id: int
+    status: str
+    queue: str | None
+    run_id: int | None
+    worker_id: str | None
+
+
+class _Batch:
+    """The next tasks of one operation, locked: each is judged, and changed or refused."""
+
+    def __init__(
+        self,
+        connection: asyncpg.Connection[asyncpg.Record],
+        operation_id: int,
+        action: Action,
+        undone: str | None,
+        undoes: int | None,
+    ) -> None:
+        self._connection = connection
+        self._id = operation_id
+        self._action = action
+        self._past = RULES[action].past
+        self._undone = undone
+        self._undoes = undoes
+        self._refused: dict[int, Refusal] = {}
+        self._done = 0
+        self.kills: list[tuple[str, int]] = []
+        self.woken: set[str] = set()
+        self.ended: list[int] = []
+
+    async def work_off(self, ids: list[int]) -> None:
+        """Judge these tasks and change those that are fit.
+
+        Where somebody took a key a moment ago, one task after the other: only the one that wants it is refused.
+        """
+        items = {item.task_id: item for item in await self._look(ids)}
+        fit = self._judge(items.values())
+        try:
+            async with self._connection.transaction():
+                applied = await self._apply(fit)
+        except asyncpg.UniqueViolationError:
+            applied = [change for task_id in fit for change in await self._apply_one(items[task_id])]
+        self._take(applied)
+        for task_id in set(fit) - {change.id for change in applied} - self._refused.keys():
+            self._refused[task_id] = Refusal(f"not {self._past}: another task needs it", "needed by others")
+
+    async def record(self, reached: int) -> Operation:
+        """Write what was refused, and how far the operation has come."""
+        row = await self._connection.fetchrow(
+            statement("advance_operation"), self._id, reached, self._done, list(self._refused),
+            [refused.why for refused in self._refused.values()], [refused.kind for refused in self._refused.values()],
+        )  # fmt: skip
+        assert row is not None
+        return operation_of(row)
+
+    async def _look(self, ids: list[int]) -> list[Item]:
+        """In a statement of its own: begun before the locks were had, it would not see what was waited for."""
+        rows = await self._connection.fetch(
+            statement("look_at_items"), self._id, ids, self._action is Action.DELETE, self._undoes
+        )
+        return [_item(row) for row in rows]
+
+    def _judge(self, items: Iterable[Item]) -> list[int]:
+        fit: list[int] = []
+        keys: dict[tuple[str | None, str, str | None], int] = {}
+        for item in items:
+            why_not = refusal(self._action, item)
+            key = takes_a_key(self._action, item) if why_not is None else None
+            if key is not None and (first := keys.setdefault(key, item.task_id)) != item.task_id:
+                why_not = key_held(self._action, item, first)
+            if why_not is None:
+                fit.append(item.task_id)
+            else:
+                self._refused[item.task_id] = why_not
+        return fit
+
+    async def _apply(self, fit: list[int]) -> list[_Applied]:
+        if not fit:
+            return []
+        if self._action is Action.DELETE or self._undone == Action.RERUN:
+            gone = [row["id"] for row in await self._connection.fetch(statement("delete_tasks"), fit)]
+            await self._connection.execute(statement("mark_items"), self._id, gone, self._past)
+            return [_Applied(task_id, "deleted", None, None, None) for task_id in gone]
+        if self._action is Action.RERUN:
+            rows = await self._connection.fetch(statement("rerun"), self._id, fit, self._past)
+        elif self._action is Action.UNDO:
+            rows = await self._connection.fetch(statement("undo"), self._id, fit, self._undoes)
+        else:
+            rows = await self._connection.fetch(statement("operate"), self._id, fit, self._action, self._past)
+        return [_Applied(*row) for row in rows]
+
+    async def _apply_one(self, item: Item) -> list[_Applied]:
+        try:
+            async with self._connection.transaction():
+                return await self._apply([item.task_id])
+        except asyncpg.UniqueViolationError:
+            [now] = await self._look([item.task_id])
+            self._refused[item.task_id] = key_held(self._action, item, now.holder or item.task_id)
+            return []
+
+    def _take(self, applied: Sequence[_Applied]) -> None:
+        self._done += len(applied)
+        for change in applied:
+            if change.queue is not None:
+                self.woken.add(change.queue)
+            if change.run_id is not None and change.worker_id is not None:
+                self.kills.append((change.worker_id, change.run_id))
+            if change.status in ("failed", "cancelled", "deleted") and self._action is not Action.RERUN:
+                self.ended.append(change.id)
+
+
+def _item(row: asyncpg.Record) -> Item:
+    status, restored = row["status"], row["restored"]
+    return Item(*row)._replace(
+        status=TaskStatus(status) if status else None, restored=TaskStatus(restored) if restored else None
+    )
