@@ -33,12 +33,21 @@ class Percentiles:
 
 
 @dataclass(frozen=True, slots=True)
+class Throttle:
+    """A crew whose tasks are held back for so many seconds more, since its provider said 429."""
+
+    crew: str
+    provider: str
+    seconds_left: float
+
+
+@dataclass(frozen=True, slots=True)
 class QueueRow:
     """One queue. Counts are of tasks now; rates and percentiles are of the window (Snapshot.window_seconds).
 
     later counts pending tasks that are not due yet; oldest is the age in seconds of the longest-waiting claimable
     task; level is the share of first starts within their service level; no_worker names crews with claimable tasks
-    that no live worker has registered.
+    that no live worker has registered; throttled those whose tasks are held back.
     """
 
     name: str
@@ -63,6 +72,7 @@ class QueueRow:
     error_rate: float | None = None
     cost_per_1000: Money | None = None
     no_worker: tuple[str, ...] = ()
+    throttled: tuple[Throttle, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +91,10 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class WorkerRow:
-    """One worker. heartbeat_age in seconds; state is running, draining, late (no heartbeat for a lease) or stopped."""
+    """One worker. heartbeat_age in seconds; state is running, draining, late (no heartbeat for a lease) or stopped.
+
+    drain_seconds_left: until a draining worker hands back what still runs; None: it waits for it.
+    """
 
     id: str
     host: str
@@ -97,6 +110,7 @@ class WorkerRow:
     cpu_percent: float | None = None
     memory_bytes: int | None = None
     version: str = ""
+    drain_seconds_left: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

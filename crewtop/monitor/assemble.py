@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from crewtop.model.money import Money
-from crewtop.model.snapshot import Health, Point, QueueRow, RunningRow, Snapshot, WorkerRow
+from crewtop.model.snapshot import Health, Point, QueueRow, RunningRow, Snapshot, Throttle, WorkerRow
 from crewtop.model.stuck import stuck_reason
 from crewtop.monitor.window import BUCKET_SECONDS, Window, percentiles
 
@@ -95,6 +95,7 @@ def _queue(
         error_rate=failed / (completed + failed) if completed + failed else None,
         cost_per_1000=spent.per(completed / 1_000) if completed and spent.calls else None,
         no_worker=_without_worker(name, raw, workers) if ready + count["retry"] else (),
+        throttled=tuple(Throttle(**row) for row in raw["throttles"] or () if row["crew"] in _wanted(name, raw)),
     )
 
 
@@ -113,12 +114,16 @@ def _without_worker(queue: str, raw: Mapping[str, Any], workers: tuple[WorkerRow
         if worker.state == "running" and worker.slots and (worker.queues is None or queue in worker.queues)
         for crew in worker.crews
     }
-    wanted = {
+    return tuple(sorted(_wanted(queue, raw) - served))
+
+
+def _wanted(queue: str, raw: Mapping[str, Any]) -> set[str]:
+    """Crews that have tasks in the queue which wait for a worker."""
+    return {
         row["crew"]
         for row in raw["depth"] or ()
         if row["queue"] == queue and row["status"] in ("pending", "retry") and row["n"] > 0
     }
-    return tuple(sorted(wanted - served))
 
 
 def _series(raw: Mapping[str, Any], backlog: int, window: Window, now: float) -> tuple[Point, ...]:
@@ -170,6 +175,7 @@ def _worker(row: Mapping[str, Any]) -> WorkerRow:
         cpu_percent=row["cpu_percent"],
         memory_bytes=row["memory_bytes"],
         version=row["crewtop"],
+        drain_seconds_left=max(0.0, row["drain_seconds_left"]) if row["drain_seconds_left"] is not None else None,
     )
 
 

@@ -71,6 +71,8 @@ def _notices(snapshot: Snapshot, paper: Paper) -> Iterator[str]:
     if len(stuck) > _STUCK_NAMED:
         yield f"{len(stuck) - _STUCK_NAMED} more tasks are stuck"
     for worker in snapshot.workers:
+        if worker.state == "draining" and worker.busy:
+            yield f"worker {paper.safe(worker.id)} is {words.draining(worker.busy, worker.drain_seconds_left)}"
         if worker.state == "late":
             yield f"worker {paper.safe(worker.id)} is late: no heartbeat for {words.duration(worker.heartbeat_age)}"
     for queue in snapshot.queues:
@@ -88,6 +90,9 @@ def _queue_notices(queue: QueueRow, paper: Paper) -> Iterator[str]:
     if queue.no_worker:
         crews = ", ".join(map(paper.safe, queue.no_worker))
         yield f"{name} has tasks that no live worker can run: {crews}"
+    for held in queue.throttled:
+        crew, provider = paper.safe(held.crew), paper.safe(held.provider)
+        yield f"{name}: {crew} is throttled by {provider}, resumes in {words.duration(held.seconds_left)}"
 
 
 def _footnote(snapshot: Snapshot) -> list[str]:

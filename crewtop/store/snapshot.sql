@@ -55,12 +55,16 @@ SELECT json_build_object(
     WHERE $5 AND at >= date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'
       AND at < date_bin('10 seconds', coalesce($1, now() - interval '1 hour'), 'epoch')),
 'workers', (SELECT json_agg(w) FROM (
-    SELECT w.*, extract(epoch FROM now() - heartbeat_at) AS heartbeat_age, coalesce(b.n, 0) AS running
+    SELECT w.*, extract(epoch FROM now() - heartbeat_at) AS heartbeat_age,
+           extract(epoch FROM drain_ends_at - now()) AS drain_seconds_left, coalesce(b.n, 0) AS running
     FROM crewtop.workers AS w
     LEFT JOIN (SELECT worker_id, count(*) AS n FROM crewtop.tasks WHERE status = 'running' GROUP BY worker_id) AS b
       ON b.worker_id = w.id
     WHERE heartbeat_at > now() - interval '15 minutes'
     ORDER BY stopped_at IS NOT NULL, host, started_at LIMIT 500) AS w),
+'throttles', (SELECT json_agg(h) FROM (
+    SELECT crew, provider, extract(epoch FROM until - now()) AS seconds_left FROM crewtop.throttles WHERE until > now()
+    ORDER BY crew LIMIT 100) AS h),
 'running', (SELECT json_agg(r) FROM (
     SELECT t.id AS task_id, t.run_id, t.queue, t.crew, t.priority, t.worker_id, t.tokens, t.cost::text, t.unpriced_calls,
            t.calls, t.budget_seconds, t.cancel_requested_at IS NOT NULL AS cancelling,

@@ -70,6 +70,9 @@ def _of_queue(queue: QueueRow) -> list[tuple[str, str, Role]]:
     if queue.level is not None and queue.level < GOOD_LEVEL:
         oldest = f", oldest ready {coarse(queue.oldest)}" if queue.oldest is not None else ""
         found.append(("late", f"only {words.percent(queue.level)} start within their service level{oldest}", "wrong"))
+    for held in queue.throttled:
+        resumes = f"throttled by {held.provider}: {held.crew} resumes in {words.duration(held.seconds_left)}"
+        found.append(("throttled", resumes, "watch"))
     if queue.paused:
         by = f" by {queue.paused_by}" if queue.paused_by else ""
         why = f": {queue.paused_reason}" if queue.paused_reason else ""
@@ -91,6 +94,12 @@ def _workers(snapshot: Snapshot) -> list[Problem]:
         for worker in snapshot.workers
         # Once others have its tasks, a dead worker is history after a while, not an alarm.
         if worker.state == "late" and (worker.busy or worker.heartbeat_age < MOURNING_SECONDS)
+    ] + [
+        Problem(
+            "worker", worker.host, words.draining(worker.busy, worker.drain_seconds_left), "watch", Go(View.WORKERS)
+        )
+        for worker in snapshot.workers
+        if worker.state == "draining" and worker.busy
     ]
 
 
