@@ -9,6 +9,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -34,28 +36,30 @@ logfile = {folder}/pgbouncer.log
 
 
 @contextmanager
-def pgbouncer(dsn: str, folder: Path) -> Iterator[str]:
+def pgbouncer(dsn: str) -> Iterator[str]:
     """Yield the DSN that leads to the same database through a PgBouncer with two connections."""
     program = shutil.which("pgbouncer", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
     if program is None:
         pytest.skip("no pgbouncer here: install it, such as by apt-get install pgbouncer")
     host = parse_qs(urlsplit(dsn).query)["host"][0]
     owner = Path(host).stat()  # PgBouncer refuses to run as root; the server's own account reaches its socket
-    folder.mkdir()
-    settings = folder / "pgbouncer.ini"
-    settings.write_text(SETTINGS.format(host=host, folder=folder, port=PORT, size=POOL_SIZE))
-    account = {"user": owner.st_uid, "group": owner.st_gid, "extra_groups": []} if os.geteuid() == 0 else {}
-    os.chown(folder, owner.st_uid, owner.st_gid)
-    process = subprocess.Popen(
-        [program, "-q", str(settings)], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **account
-    )
-    try:
-        _wait_for(folder / f".s.PGSQL.{PORT}", process, folder / "pgbouncer.log")
-        name = urlsplit(dsn).path.lstrip("/")
-        yield f"postgresql://somebody@/{name}?host={folder}&port={PORT}"
-    finally:
-        process.kill()
-        process.wait()
+    account: dict[str, Any] = {}
+    with TemporaryDirectory(prefix="crewtop-pooler-") as folder:
+        settings = Path(folder) / "pgbouncer.ini"
+        settings.write_text(SETTINGS.format(host=host, folder=folder, port=PORT, size=POOL_SIZE))
+        if os.geteuid() == 0:
+            account = {"user": owner.st_uid, "group": owner.st_gid, "extra_groups": []}
+            os.chown(folder, owner.st_uid, owner.st_gid)
+        process = subprocess.Popen(
+            [program, "-q", str(settings)], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **account
+        )
+        try:
+            _wait_for(Path(folder) / f".s.PGSQL.{PORT}", process, Path(folder) / "pgbouncer.log")
+            name = urlsplit(dsn).path.lstrip("/")
+            yield f"postgresql://somebody@/{name}?host={folder}&port={PORT}"
+        finally:
+            process.kill()
+            process.wait()
 
 
 def _wait_for(socket: Path, process: subprocess.Popen[bytes], log: Path) -> None:
