@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -23,6 +24,9 @@ T = TypeVar("T")
 
 FLUSH_SECONDS = 0.05
 """How long entries are gathered before they are written."""
+
+ENOUGH = 100
+"""Ends that are written without waiting for more: larger batches cost hardly less a task."""
 
 FULL = 5_000
 """Entries that may wait; beyond it runs are held up until some are written."""
@@ -73,7 +77,7 @@ class _Pending:
 
 
 class Recorder:
-    """The one writer of a worker. finished is called with what became of each batch of ended runs."""
+    """The one writer of a worker. finished is called after each write with what became of the ended runs in it."""
 
     def __init__(
         self,
@@ -87,7 +91,9 @@ class Recorder:
         self._service_levels = service_levels
         self._finished = finished
         self._pending = _Pending()
+        self._writing: dict[int, tuple[Finish, bool]] = {}
         self._news = asyncio.Event()
+        self._enough = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
         self._failures = 0
@@ -99,20 +105,38 @@ class Recorder:
             self._pending.add(entry)
         self._changed()
 
-    def finish(self, report: Finish, unanswered: bool) -> None:
-        """Take the end of a run; unanswered says that a call of it never ended."""
-        self._pending.finishes[report.run_id] = (report, unanswered)
+    @property
+    def full(self) -> bool:
+        """Whether no more should be begun until some of it is written."""
+        return not self._room.is_set()
+
+    async def room(self) -> None:
+        """Wait until it is not full."""
+        await self._room.wait()
+
+    def finish(self, ends: Iterable[tuple[Finish, bool]]) -> None:
+        """Take the ends of runs, each with whether a call of it never ended."""
+        self._pending.finishes.update((end[0].run_id, end) for end in ends)
+        if len(self._pending.finishes) >= ENOUGH:
+            self._enough.set()
         self._changed()
+
+    def hurry(self) -> None:
+        """Write at once: nothing else is coming."""
+        self._enough.set()
 
     def unstored(self) -> dict[int, int]:
         """Runs that ended but are not recorded yet, as run_id to task_id: their leases have to be held on."""
-        return {run_id: report.task_id for run_id, (report, _) in self._pending.finishes.items()}
+        ended = self._writing | self._pending.finishes
+        return {run_id: report.task_id for run_id, (report, _) in ended.items()}
 
     async def run(self) -> None:
         """Write for ever. What the database cannot take now is kept and tried again."""
         while True:
             await self._news.wait()
-            await asyncio.sleep(FLUSH_SECONDS)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(FLUSH_SECONDS):
+                    await self._enough.wait()
             try:
                 written = await self.flush()
             except Exception:
@@ -124,14 +148,15 @@ class Recorder:
     async def flush(self) -> bool:
         """Write everything that is pending; answers whether the database took it."""
         self._news.clear()
+        self._enough.clear()
         batch, self._pending = self._pending, _Pending()
-        # Kept visible while it is being written: unstored() must not forget a lease in between.
-        self._pending.finishes = dict(batch.finishes)
+        self._writing = batch.finishes  # unstored() must not forget a lease in between
         try:
-            await self._write(batch)
+            ended = await self._write(batch)
         except BaseException as error:
             # Whatever it was, a cancellation at the end of a drain too: every write can be done again.
             self._failures += 1
+            self._writing = {}
             self._pending.take_back(batch)
             self._changed()
             if not isinstance(error, CrewtopError):
@@ -141,13 +166,12 @@ class Recorder:
         if self._failures:
             log.info("recording again", after_failures=self._failures)
         self._failures = 0
-        for run_id, written in batch.finishes.items():
-            if self._pending.finishes.get(run_id) is written:
-                del self._pending.finishes[run_id]
+        self._writing = {}
         self._changed()
+        await self._finished(ended)
         return True
 
-    async def _write(self, batch: _Pending) -> None:
+    async def _write(self, batch: _Pending) -> list[Finished]:
         now = time.monotonic()
         await self._each(
             ledger.record_calls, [replace(e, started_ago=max(0.0, now - e.started_ago)) for e in batch.calls.values()]
@@ -159,12 +183,14 @@ class Recorder:
         await self._each(
             ledger.record_progress, [replace(e, ago=max(0.0, now - e.ago)) for e in batch.progress.values()]
         )
+        ended: list[Finished] = []
         if batch.finishes:
             for reports in _portions([report for report, _ in batch.finishes.values()]):
-                await self._finished(await self._finish(reports))
+                ended += await self._finish(reports)
             killed = [run_id for run_id, (_, unanswered) in batch.finishes.items() if unanswered]
             if killed:
                 await ledger.close_calls(self._database, killed)
+        return ended
 
     async def _each(self, write: Callable[[Database, Sequence[T]], Awaitable[None]], entries: list[T]) -> None:
         """Write entries together; if one spoils the batch, one by one, and the spoiler without what could spoil it."""
@@ -248,7 +274,7 @@ def _portions(entries: list[T]) -> Iterator[list[T]]:
     portion: list[T] = []
     size = 0
     for entry in entries:
-        length = sum(len(text) for text in _texts(entry))
+        length = _length(entry)
         if portion and (len(portion) >= PORTION or size + length > PORTION_CHARACTERS):
             yield portion
             portion, size = [], 0
@@ -258,13 +284,16 @@ def _portions(entries: list[T]) -> Iterator[list[T]]:
         yield portion
 
 
-def _texts(entry: object) -> list[str]:
+def _length(entry: object) -> int:
+    """How many characters of text an entry brings."""
     match entry:
         case Finish():
-            return [text for text in (entry.result, entry.error, entry.traceback, entry.log_tail) if text]
+            texts = (entry.result, entry.error, entry.traceback, entry.log_tail)
         case StepEntry():
-            return [text for text in (entry.description, entry.output, entry.error, entry.receipt) if text]
-    return []
+            texts = (entry.description, entry.output, entry.error, entry.receipt)
+        case _:
+            return 0
+    return sum([len(text) for text in texts if text])
 
 
 def _line(error: BaseException) -> str:

@@ -36,7 +36,7 @@ Entry = CallEntry | StepEntry | KeptSteps | Progress
 
 @dataclass(slots=True)
 class Story:
-    """What is known of a run so far. own: the user's prices.
+    """What is known of a run so far. own: the user's prices; moved: the second of the last event; doing: what then was.
 
     Entries carry the monotonic second of their event in started_ago or ago, for the recorder to turn into an age.
     """
@@ -44,6 +44,8 @@ class Story:
     claim: Claim
     own: Mapping[str, Rates]
     step_count: int | None = None
+    moved: float = 0.0
+    doing: str = "starting"
     _steps: dict[int, StepStarted] = field(default_factory=dict)
     _calls: dict[str, CallStarted] = field(default_factory=dict)
 
@@ -157,7 +159,10 @@ class Story:
         )
 
     def _progress(self, at: float, position: int | None, agent: str | None, activity: str | None) -> Progress:
-        return Progress(self.claim.run_id, self.claim.task_id, position, self.step_count, _name(agent), _name(activity), at)
+        self.moved, self.doing = at, activity or self.doing
+        return Progress(
+            self.claim.run_id, self.claim.task_id, position, self.step_count, _name(agent), _name(activity), at
+        )
 
 
 def _usage_text(usage: dict[str, Any]) -> str:

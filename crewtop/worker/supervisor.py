@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import random
-import signal
 import time
 from pathlib import Path
 
@@ -16,12 +14,14 @@ from crewtop.executor.client import Zygote, ZygoteError
 from crewtop.live.fast_lane import FastLane, Kill
 from crewtop.model.errors import CrewtopError
 from crewtop.model.ledger import Beat
-from crewtop.model.task import Claim, Finished, Held, Orders, RunOutcome
+from crewtop.model.task import Finished, Orders, RunOutcome, TaskStatus
 from crewtop.store import lease
 from crewtop.store.database import Database
+from crewtop.worker.claims import RETRY_SECONDS, Claimer
 from crewtop.worker.identity import Identity
+from crewtop.worker.output import LiveLog
 from crewtop.worker.recorder import Recorder
-from crewtop.worker.run import Run
+from crewtop.worker.roster import Roster
 from crewtop.worker.upkeep import every, pause, upkeep
 from crewtop.worker.usage import Usage
 from crewtop.worker.work import Work
@@ -29,7 +29,6 @@ from crewtop.worker.work import Work
 log = structlog.get_logger()
 
 BEATS_A_LEASE = 4
-RETRY_SECONDS = (0.5, 10.0)
 
 
 class Supervisor:
@@ -43,20 +42,15 @@ class Supervisor:
         self._work = work
         self._database = database
         self._live = live
-        self._slots = work.slots
-        self._runs: dict[int, Run] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._unable = 0
         self._held_since: float | None = None
         self._held_at = 0.0
         self._draining = False
         self._hurrying: asyncio.TimerHandle | None = None
-        self._woken = asyncio.Event()
         self._beat_now = asyncio.Event()
-        self._done = asyncio.Event()
         self._recorder = Recorder(database, identity.id, work.service_levels, self._recorded)
-        self._zygote: Zygote | None = None
-        self._scratch = scratch
+        self._live_log = LiveLog(live)
+        self._roster = Roster(work, database, self._recorder, self._live_log, scratch, self._run_ended)
+        self._claimer = Claimer(database, identity.id, work, self._roster, self._recorder)
         self._usage = Usage()
 
     async def run(self) -> None:
@@ -64,10 +58,11 @@ class Supervisor:
         keepers: list[asyncio.Task[None]] = []
         try:
             await self._heartbeat()  # seen while CrewAI is still being imported
-            self._zygote = await Zygote.start(path=self._work.folder, log=None)
-            keepers = self._keepers(self._zygote)
-            ended = asyncio.create_task(self._done.wait())
-            await asyncio.wait([ended, *keepers], return_when=asyncio.FIRST_COMPLETED)
+            zygote = self._claimer.zygote = await Zygote.start(path=self._work.folder, log=None)
+            keepers = self._keepers(zygote)
+            work = asyncio.create_task(self._claimer.run())
+            keepers.append(work)
+            await asyncio.wait(keepers, return_when=asyncio.FIRST_COMPLETED)
             for keeper in keepers:
                 if keeper.done():
                     keeper.result()
@@ -76,14 +71,16 @@ class Supervisor:
 
     def _keepers(self, zygote: Zygote) -> list[asyncio.Task[None]]:
         log.info(
-            "worker started", worker=self._me.id, slots=self._slots, crews=sorted(self._work.crews),
-            queues=self._work.queues or "all", crewai=zygote.crewai, executors=zygote.mode,
+            "worker started", worker=self._me.id, slots=self._work.slots, crews=sorted(self._work.crews),
+            queues=self._work.queues or "all", crews_per_process=self._work.settings.crews_per_process,
+            crewai=zygote.crewai, executors=zygote.mode,
         )  # fmt: skip
         lease_seconds = self._work.settings.lease_seconds
         loops = [
-            self._claims(),
             self._listens(),
-            self._zygotes(),
+            self._zygotes(zygote),
+            self._roster.watch(),
+            self._live_log.run(),
             every(lease_seconds / BEATS_A_LEASE, "heartbeat", self._heartbeat, self._beat_now),
             *upkeep(self._database, self._me.id, self._work, self._held_safely, self._back_in_queue),
             self._recorder.run(),
@@ -95,9 +92,10 @@ class Supervisor:
 
         Asked a second time under a grace, they are handed back at once.
         """
-        log.info("draining", running=len(self._runs), grace_seconds=grace_seconds)
+        log.info("draining", running=len(self._roster), grace_seconds=grace_seconds)
         self._draining = True
-        self._woken.set()
+        self._claimer.stop()
+        self._beat_now.set()
         if grace_seconds is None:
             return
         if self._hurrying is not None:
@@ -106,105 +104,24 @@ class Supervisor:
             self._hurrying = asyncio.get_running_loop().call_later(grace_seconds, self._hurry)
 
     def _hurry(self) -> None:
-        for run in self._runs.values():
-            run.kill(RunOutcome.INTERRUPTED, "its worker was stopped")
+        self._roster.kill_all(RunOutcome.INTERRUPTED, "its worker was stopped")
 
-    # Claiming ------------------------------------------------------------------------------------------------
-
-    async def _claims(self) -> None:
-        failures = 0
-        while not self._draining:
-            free = self._slots - len(self._runs) if self._zygote is not None else 0
-            if self._unable:
-                free = min(free, 1)
-            if free <= 0:
-                await self._wait(None)
-                continue
-            try:
-                claims = await self._claim(free)
-                failures = 0
-            except CrewtopError as error:
-                failures += 1
-                log.warning("cannot claim", reason=str(error))
-                await self._wait(pause(failures, RETRY_SECONDS))
-                continue
-            if claims:
-                if self._unable:
-                    # It could start nothing: others shall have a chance before it tries again.
-                    await asyncio.sleep(pause(self._unable, RETRY_SECONDS))
-                continue
-            if self._work.burst and not self._runs:
-                break
-            await self._wait(self._work.settings.poll_seconds * random.uniform(0.75, 1.25))
-        while self._runs:
-            await self._wait(None)
-        self._done.set()
-
-    async def _claim(self, free: int) -> list[Claim]:
-        self._woken.clear()
-        claims = await lease.claim(
-            self._database, self._me.id, self._work.queues, list(self._work.crews), free,
-            self._work.settings.lease_seconds,
-        )  # fmt: skip
-        for claim in claims:
-            self._start(claim)
-        return claims
-
-    def _start(self, claim: Claim) -> None:
-        settings = self._work.settings
-        run = Run(
-            claim,
-            target=self._work.crews[claim.crew].target,
-            folder=self._scratch / str(claim.run_id),
-            env=self._work.env,
-            rates=self._work.rates,
-            budget_seconds=self._work.budget_seconds(claim),
-            kill_grace_seconds=settings.kill_grace_seconds,
-            backoff=self._work.backoff(claim.crew),
-            max_result_bytes=settings.max_result_bytes,
-        )
-        self._runs[claim.run_id] = run
-        if self._draining:
-            run.kill(RunOutcome.RETURNED, "its worker drains")
-        task = asyncio.create_task(self._execute(run))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _execute(self, run: Run) -> None:
-        claim = run.claim
-        zygote = self._zygote
-        try:
-            report, unanswered = await run.execute(zygote, self._database, self._recorder, self._live)
-        except Exception as error:
-            log.exception("a run went wrong here", task=claim.task_id, run=claim.run_id)
-            if zygote is not None:
-                zygote.kill(claim.run_id, signal.SIGKILL)
-            report, unanswered = run.given_up(error), True
-        self._unable = self._unable + 1 if report.outcome is RunOutcome.RETURNED and not self._draining else 0
-        self._recorder.finish(report, unanswered)
-        del self._runs[claim.run_id]
-        self._woken.set()
-        log.info(
-            "run ended", task=claim.task_id, run=claim.run_id, crew=claim.crew, outcome=str(report.outcome),
-            seconds=round(report.seconds, 3), error=report.error and report.error[:200],
-        )  # fmt: skip
+    def _run_ended(self) -> None:
+        self._claimer.changed()
 
     async def _recorded(self, ended: list[Finished]) -> None:
+        self._claimer.changed()
         for item in ended:
             if not item.accepted:
                 log.warning("late: the lease was gone", task=item.task_id, run=item.run_id)
-
-    async def _wait(self, seconds: float | None) -> None:
-        """Until something happened, or so many seconds went by."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._woken.wait()
-        self._woken.clear()
-
-    # Keeping -------------------------------------------------------------------------------------------------
+            elif item.status is TaskStatus.PENDING:
+                self._claimer.wake()
+        freed = {queue for item in ended for queue in item.freed}
+        if freed:
+            await self._back_in_queue(freed)
 
     async def _back_in_queue(self, queues: set[str]) -> None:
-        self._woken.set()
+        self._claimer.wake()
         await self._live.wake(queues)
 
     async def _heartbeat(self) -> None:
@@ -226,10 +143,9 @@ class Supervisor:
             return None
         if now - self._held_since < lease_seconds / 2:
             return None
-        return set(self._runs) | set(self._recorder.unstored())
+        return set(self._roster.held())
 
     def _beat(self) -> Beat:
-        held = {run_id: run.claim.task_id for run_id, run in self._runs.items()} | self._recorder.unstored()
         cpu, memory = self._usage.measure()
         return Beat(
             worker_id=self._me.id,
@@ -239,53 +155,52 @@ class Supervisor:
             version=crewtop.__version__,
             queues=self._work.queues,
             crews=tuple(self._work.crews),
-            slots=self._slots,
-            runs=held,
+            slots=self._claimer.slots,
+            runs=self._roster.held(),
             lease_seconds=self._work.settings.lease_seconds,
             draining=self._draining,
             cpu_percent=cpu,
             memory_bytes=memory,
+            drain_seconds_left=self._drain_seconds_left(),
         )
+
+    def _drain_seconds_left(self) -> float | None:
+        if self._hurrying is None:
+            return None
+        return max(0.0, self._hurrying.when() - asyncio.get_running_loop().time())
 
     def _obey(self, orders: Orders) -> None:
         for held in orders.runs:
-            self._check(held)
-        if orders.desired_slots is not None and orders.desired_slots != self._slots:
+            self._roster.check(held)
+        if orders.desired_slots is not None and orders.desired_slots != self._claimer.slots:
             log.info("slots changed", slots=orders.desired_slots)
-            self._slots = orders.desired_slots
-            self._woken.set()
+            self._claimer.slots = orders.desired_slots
+            self._claimer.changed()
         if orders.draining and not self._draining:
             self.drain(None)
-
-    def _check(self, held: Held) -> None:
-        run = self._runs.get(held.run_id)
-        if run is None:
-            return
-        if not held.held:
-            run.kill(RunOutcome.SUPERSEDED, "its lease was taken away")
-        elif held.cancel:
-            run.kill(RunOutcome.CANCELLED, "cancelled by an operator")
 
     async def _listens(self) -> None:
         async for message in self._live.listen(self._me.id, self._work.queues):
             if isinstance(message, Kill):
                 self._beat_now.set()  # Redis only says that something is up; Postgres says what
             else:
-                self._woken.set()
+                self._claimer.wake()
         await asyncio.Event().wait()
 
-    async def _zygotes(self) -> None:
+    async def _zygotes(self, zygote: Zygote) -> None:
         """Start another zygote whenever the last one died."""
+        while True:
+            await zygote.closed.wait()
+            log.error("the executors' parent died: starting another")
+            self._claimer.zygote = None
+            zygote = self._claimer.zygote = await self._another_zygote()
+            self._claimer.wake()
+
+    async def _another_zygote(self) -> Zygote:
         failures = 0
         while True:
-            if self._zygote is not None:
-                await self._zygote.closed.wait()
-                log.error("the executors' parent died: starting another")
-                self._zygote = None
             try:
-                self._zygote = await Zygote.start(path=self._work.folder, log=None)
-                failures = 0
-                self._woken.set()
+                return await Zygote.start(path=self._work.folder, log=None)
             except ZygoteError as error:
                 failures += 1
                 log.error("no executors", reason=str(error))
@@ -293,16 +208,20 @@ class Supervisor:
 
     async def _close(self, keepers: list[asyncio.Task[None]]) -> None:
         self._hurry()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=self._work.settings.lease_seconds)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._work.settings.lease_seconds):
+                await self._roster.empty()
         for keeper in keepers:
             keeper.cancel()
-        await asyncio.wait(keepers)
+        if keepers:
+            await asyncio.wait(keepers)
         await self._record_the_rest()
+        await self._live_log.flush()
         with contextlib.suppress(CrewtopError):
             await lease.stop_worker(self._database, self._me.id)
-        if self._zygote is not None:
-            await self._zygote.close()
+        if self._claimer.zygote is not None:
+            await self._claimer.zygote.close()
+        await self._roster.gone()
         log.info("worker ended", worker=self._me.id)
 
     async def _record_the_rest(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import signal
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from crewtop.model.events import Raised, Returned
 from crewtop.model.task import Claim, Finish, RunOutcome
@@ -15,8 +16,7 @@ RETRY_AFTER_LIMIT_SECONDS = 3_600.0
 """A provider that asks for longer is asked again after this: some send a time of day where seconds are meant."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(NamedTuple):
     """The facts. last: the final event, if one came; exit_status: negative is a signal, None if nobody saw it end;
     killed_for: why this worker killed it, with its words; seconds: run time; log_tail: the end of its output.
     """
@@ -71,7 +71,7 @@ def died(exit_status: int | None) -> str:
 
 
 def _returned(claim: Claim, ending: Ending, last: Returned, max_result_bytes: int) -> Finish:
-    size = len(last.result.encode("utf-8", "surrogatepass"))
+    size = len(last.result) if last.result.isascii() else len(last.result.encode("utf-8", "surrogatepass"))
     if size > max_result_bytes:
         # Another attempt would pay again for the same thing.
         error = (
@@ -80,7 +80,11 @@ def _returned(claim: Claim, ending: Ending, last: Returned, max_result_bytes: in
         )
         return _finish(claim, ending, RunOutcome.FAILED, error_type="ResultTooLarge", error=error, terminal=True)
     result, replaced = storable_json(last.result)
-    return _finish(claim, ending, RunOutcome.COMPLETED, result=result, replaced=replaced)
+    tail = storable(ending.log_tail)[0] if ending.log_tail else None
+    # Written out, since most runs end here, and thousands of them in a second.
+    return Finish(
+        claim.run_id, claim.task_id, RunOutcome.COMPLETED, ending.seconds, result, None, None, None, replaced, tail
+    )
 
 
 def _raised(claim: Claim, ending: Ending, last: Raised, backoff: Backoff) -> Finish:

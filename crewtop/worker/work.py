@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from crewtop.config import Configuration, CrewSettings, Schedule, WorkerSettings
@@ -30,6 +30,7 @@ class Work:
     env: Mapping[str, str]
     schedules: Mapping[str, Schedule]
     keeping: Mapping[str, float]
+    _backoffs: dict[str, Backoff] = field(default_factory=dict)
 
     def budget_seconds(self, claim: Claim) -> float:
         """How long a run of this task may take: the task's own word, else its crew's, else the worker's."""
@@ -38,11 +39,13 @@ class Work:
 
     def backoff(self, crew: str) -> Backoff:
         """How long this crew's tasks rest before they run again."""
-        own = self.crews[crew]
-        return Backoff(
-            own.backoff_seconds or self.settings.backoff_seconds,
-            own.backoff_limit_seconds or self.settings.backoff_limit_seconds,
-        )
+        if crew not in self._backoffs:
+            own, worker = self.crews[crew], self.settings
+            self._backoffs[crew] = Backoff(
+                own.backoff_seconds or worker.backoff_seconds,
+                own.backoff_limit_seconds or worker.backoff_limit_seconds,
+            )
+        return self._backoffs[crew]
 
 
 def registered(configuration: Configuration) -> Mapping[str, CrewSettings]:

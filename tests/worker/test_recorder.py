@@ -51,8 +51,8 @@ async def test_a_call_that_starts_and_ends_between_two_writes_is_one_entry(
 async def test_news_of_progress_keeps_what_later_news_does_not_know(database: Database, recorder: Recorder) -> None:
     await put(database, "a")
     [claim] = await take(database)
-    await recorder.add([Progress(claim.run_id, 2, 3, "analyst", "thinking", 0.0)])
-    await recorder.add([Progress(claim.run_id, None, 3, None, "tool search", 0.0)])
+    await recorder.add([Progress(claim.run_id, claim.task_id, 2, 3, "analyst", "thinking", 0.0)])
+    await recorder.add([Progress(claim.run_id, claim.task_id, None, 3, None, "tool search", 0.0)])
     assert await recorder.flush()
     row = await run(database, claim.run_id)
     assert (row["step_position"], row["agent"], row["activity"]) == (2, "analyst", "tool search")
@@ -64,9 +64,8 @@ async def test_fifty_ends_of_which_one_cannot_be_stored(database: Database, reco
     claims = await take(database, limit=50)
     for claim in claims:
         bad = claim is claims[17]
-        recorder.finish(
-            Finish(claim.run_id, claim.task_id, RunOutcome.COMPLETED, 1.0, result="{not json" if bad else "1"), False
-        )
+        result = "{not json" if bad else "1"
+        recorder.finish([(Finish(claim.run_id, claim.task_id, RunOutcome.COMPLETED, 1.0, result=result), False)])
     assert await recorder.flush()
     assert len(told.ended) == 50
     assert await one(database, "SELECT count(*) FROM crewtop.tasks WHERE status = 'completed'") == 50
@@ -93,14 +92,15 @@ async def test_what_cannot_be_written_now_is_kept_with_its_lease_and_written_lat
     recorder = Recorder(away, "w1", SERVICE_LEVELS_SECONDS, told)
     await put(database, "a")
     [claim] = await take(database)
-    recorder.finish(Finish(claim.run_id, claim.task_id, RunOutcome.COMPLETED, 1.0, result='"dear"'), False)
+    recorder.finish([(Finish(claim.run_id, claim.task_id, RunOutcome.COMPLETED, 1.0, result='"dear"'), False)])
     assert not await recorder.flush()
     assert not await recorder.flush()
     assert recorder.unstored() == {claim.run_id: claim.task_id}
     away.dsn = dsn
     await away.close()
     assert await recorder.flush()
-    assert told.ended == [Finished(claim.run_id, claim.task_id, True, TaskStatus.COMPLETED)]
+    [ended] = told.ended
+    assert ended[:4] == (claim.run_id, claim.task_id, True, TaskStatus.COMPLETED)
     assert (await run(database, claim.run_id))["result"] == '"dear"'
     await away.close()
 
@@ -114,7 +114,7 @@ async def test_a_cancelled_write_forgets_nothing(database: Database, dsn: str, r
         async with holder.transaction():
             await holder.execute("SELECT FROM crewtop.tasks FOR UPDATE")
             await recorder.add([call(claim, tokens=Tokens(1, 0, 0, 1, 0), cost=Decimal("0.5"))])
-            recorder.finish(Finish(claim.run_id, claim.task_id, RunOutcome.COMPLETED, 1.0, result="1"), False)
+            recorder.finish([(Finish(claim.run_id, claim.task_id, RunOutcome.COMPLETED, 1.0, result="1"), False)])
             writing = asyncio.create_task(recorder.flush())
             waits = (
                 "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
@@ -135,6 +135,6 @@ async def test_large_results_go_in_portions(database: Database, recorder: Record
     await put(database, *["a"] * 5)
     for claim in await take(database, limit=5):
         large = '"' + "x" * 9_000_000 + '"'
-        recorder.finish(Finish(claim.run_id, claim.task_id, RunOutcome.COMPLETED, 1.0, result=large), False)
+        recorder.finish([(Finish(claim.run_id, claim.task_id, RunOutcome.COMPLETED, 1.0, result=large), False)])
     assert await recorder.flush()
     assert await one(database, "SELECT sum(octet_length(result::text)) FROM crewtop.runs") == 5 * 9_000_002
