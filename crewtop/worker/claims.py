@@ -126,14 +126,13 @@ class Claimer:
             await self._wait(left)
 
     async def _rest(self) -> None:
-        """Until something changed, or it is time to look again."""
-        left = self._look_at - time.monotonic()
-        if left > 0:
-            await self._wait(left)
+        """Until something changed, or it is time to look again and there is a slot for what may be found."""
+        left = max(0.0, self._look_at - time.monotonic())
+        await self._wait(left if self._free() > 0 else None)
         if time.monotonic() >= self._look_at or (self._work.burst and self._nothing_runs()):
             self._look = True
 
-    async def _wait(self, seconds: float) -> None:
+    async def _wait(self, seconds: float | None) -> None:
         self._changed.clear()
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):

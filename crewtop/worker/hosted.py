@@ -21,6 +21,7 @@ from crewtop.store import ledger
 from crewtop.store.database import Database
 from crewtop.worker.output import LiveLog
 from crewtop.worker.recorder import Recorder
+from crewtop.worker.results import inputs_with_results
 from crewtop.worker.run import Run
 from crewtop.worker.work import Work
 
@@ -200,10 +201,10 @@ class Hosts:
             started += len(portion)
             runs = [HostedRun(claim, self._work, self._live_log, process) for claim in portion]
             process.runs.update((run.claim.run_id, run) for run in runs)
-            process.assign([run for run in runs if not run.claim.earlier_runs])
+            process.assign([run for run in runs if not _needs_more(run.claim)])
             for run in runs:
-                if run.claim.earlier_runs:
-                    self._keep(self._resume(run))
+                if _needs_more(run.claim):
+                    self._keep(self._prepare(run))
             yield from runs
 
     async def gone(self) -> None:
@@ -235,10 +236,13 @@ class Hosts:
         self._keep(process.follow())
         return process
 
-    async def _resume(self, run: HostedRun) -> None:
-        """Start a run after what an earlier one completed, which has not to be paid for again."""
+    async def _prepare(self, run: HostedRun) -> None:
+        """Start a run after what an earlier one completed, which has not to be paid for again, with others' results."""
+        done: list[DoneStep] = []
         try:
-            done = await ledger.finished_steps(self._database, run.claim.task_id, run.claim.run_id)
+            if run.claim.earlier_runs:
+                done = await ledger.finished_steps(self._database, run.claim.task_id, run.claim.run_id)
+            run.claim = run.claim._replace(inputs=await inputs_with_results(self._database, run.claim))
         except CrewtopError as error:
             run.cannot_start(error)
         if run.killed_for is None:
@@ -250,6 +254,11 @@ class Hosts:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _needs_more(claim: Claim) -> bool:
+    """Whether there is something to be looked up before it can start."""
+    return bool(claim.earlier_runs or claim.dependencies)
 
 
 def _portions(runs: Iterable[HostedRun]) -> Iterator[list[HostedRun]]:

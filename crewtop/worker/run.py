@@ -100,5 +100,6 @@ class Run:
             self.why,
             time.monotonic() - self.started,
             self._output.tail() if self._output else None,
+            self._story.throttled_by if self._story else None,
         )
         return verdict(self.claim, ending, self._work.backoff(self.claim.crew), self._work.settings.max_result_bytes)

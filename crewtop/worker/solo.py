@@ -17,6 +17,7 @@ from crewtop.store import ledger
 from crewtop.store.database import Database
 from crewtop.worker.output import LiveLog
 from crewtop.worker.recorder import Recorder
+from crewtop.worker.results import inputs_with_results
 from crewtop.worker.run import Run
 from crewtop.worker.work import Work
 
@@ -55,12 +56,13 @@ class SoloRun(Run):
         self._kill.set()
 
     async def _assignment(self, database: Database) -> Assignment:
-        """With what an earlier run completed, which has not to be paid for again."""
+        """With what an earlier run completed, which has not to be paid for again, and with dependencies' results."""
         claim = self.claim
+        inputs = await inputs_with_results(database, claim)
         done = await ledger.finished_steps(database, claim.task_id, claim.run_id) if claim.earlier_runs else []
         target = self._work.crews[claim.crew].target
         return Assignment(
-            claim.run_id, claim.task_id, claim.crew, target, claim.inputs, str(self._folder), dict(self._work.env), done
+            claim.run_id, claim.task_id, claim.crew, target, inputs, str(self._folder), dict(self._work.env), done
         )
 
     async def _follow(self, process: Process, zygote: Zygote, recorder: Recorder) -> int | None:

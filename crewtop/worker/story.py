@@ -36,7 +36,8 @@ Entry = CallEntry | StepEntry | KeptSteps | Progress
 
 @dataclass(slots=True)
 class Story:
-    """What is known of a run so far. own: the user's prices; moved: the second of the last event; doing: what then was.
+    """What is known of a run so far. own: the user's prices; moved: the second of the last event; doing: what then was;
+    throttled_by: the last provider that said 429.
 
     Entries carry the monotonic second of their event in started_ago or ago, for the recorder to turn into an age.
     """
@@ -46,6 +47,7 @@ class Story:
     step_count: int | None = None
     moved: float = 0.0
     doing: str = "starting"
+    throttled_by: str | None = None
     _steps: dict[int, StepStarted] = field(default_factory=dict)
     _calls: dict[str, CallStarted] = field(default_factory=dict)
 
@@ -99,6 +101,8 @@ class Story:
         started = self._calls.pop(event.call_id, None)
         if started is None:
             return []
+        if event.outcome == "rate_limited":
+            self.throttled_by = _name(started.provider)
         return [
             self._call(started, event.outcome, event.at - started.at, self._priced(started, event), event),
             self._progress(event.at, None, None, "thinking"),

@@ -22,7 +22,7 @@ from crewtop.worker.identity import Identity
 from crewtop.worker.output import LiveLog
 from crewtop.worker.recorder import Recorder
 from crewtop.worker.roster import Roster
-from crewtop.worker.upkeep import every, pause, upkeep
+from crewtop.worker.upkeep import Upkeep, every, pause
 from crewtop.worker.usage import Usage
 from crewtop.worker.work import Work
 
@@ -82,7 +82,9 @@ class Supervisor:
             self._roster.watch(),
             self._live_log.run(),
             every(lease_seconds / BEATS_A_LEASE, "heartbeat", self._heartbeat, self._beat_now),
-            *upkeep(self._database, self._me.id, self._work, self._held_safely, self._back_in_queue),
+            *Upkeep(
+                self._database, self._live, self._me.id, self._work, self._held_safely, self._back_in_queue
+            ).loops(),
             self._recorder.run(),
         ]
         return [asyncio.create_task(loop) for loop in loops]

@@ -9,8 +9,10 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 
 import structlog
 
+from crewtop import operations
+from crewtop.live.fast_lane import FastLane
 from crewtop.model.errors import CrewtopError
-from crewtop.store import housekeeping, lease, ledger
+from crewtop.store import dependents, housekeeping, lease, ledger
 from crewtop.store.database import Database
 from crewtop.worker.schedules import LOOK_SECONDS, Scheduler
 from crewtop.worker.work import Work
@@ -20,6 +22,7 @@ log = structlog.get_logger()
 RESCUES_A_LEASE = 2
 RESCUES_A_TIME = 100
 FOLD_SECONDS = 5.0
+SETTLE_SECONDS = 20.0
 PRUNE_SECONDS = 3_600.0
 PRUNES_A_TIME = 2_000
 PRUNE_REST_SECONDS = 0.05
@@ -27,44 +30,69 @@ PRUNE_REST_SECONDS = 0.05
 CLOSE_CALLS_SECONDS = 60.0
 
 
-def upkeep(
-    database: Database,
-    worker_id: str,
-    work: Work,
-    held_safely: Callable[[], set[int] | None],
-    back_in_queue: Callable[[set[str]], Awaitable[None]],
-) -> list[Coroutine[None, None, None]]:
+class Upkeep:
     """The loops of a worker that does this work.
 
-    held_safely names the worker's own runs, or None while it may not rescue; back_in_queue is told the queues of tasks
-    that were rescued, or put in by a schedule.
+    held_safely names the worker's own runs, or None while it may not rescue; back_in_queue is told the queues in which
+    tasks became ready: rescued, freed, or put in by a schedule.
     """
 
-    async def rescue() -> None:
-        while (held := held_safely()) is not None:
-            rescued = await lease.rescue(database, worker_id, random.uniform(0.0, 1.0), held, RESCUES_A_TIME)
+    def __init__(
+        self,
+        database: Database,
+        live: FastLane,
+        worker_id: str,
+        work: Work,
+        held_safely: Callable[[], set[int] | None],
+        back_in_queue: Callable[[set[str]], Awaitable[None]],
+    ) -> None:
+        self._database = database
+        self._live = live
+        self._worker_id = worker_id
+        self._work = work
+        self._held_safely = held_safely
+        self._back_in_queue = back_in_queue
+
+    def loops(self) -> list[Coroutine[None, None, None]]:
+        """All of them, to be run at once."""
+        scheduler = Scheduler(self._database, self._work.schedules, self._back_in_queue)
+        pruner = Pruner(self._database, self._work.keeping)
+        return [
+            every(self._work.settings.lease_seconds / RESCUES_A_LEASE, "rescue", self._rescue),
+            every(CLOSE_CALLS_SECONDS, "close calls", self._close_calls),
+            every(FOLD_SECONDS, "fold", lambda: housekeeping.fold(self._database)),
+            every(SETTLE_SECONDS, "settle", self._settle),
+            every(operations.ABANDONED_SECONDS, "carry on", lambda: operations.carry_on(self._database, self._live)),
+            every(PRUNE_SECONDS, "prune", pruner.prune),
+            *([every(LOOK_SECONDS, "schedules", scheduler.look, scheduler.due)] if self._work.schedules else []),
+        ]
+
+    async def _rescue(self) -> None:
+        while (held := self._held_safely()) is not None:
+            delay = random.uniform(0.0, 1.0)
+            rescued = await lease.rescue(self._database, self._worker_id, delay, held, RESCUES_A_TIME)
             for item in rescued:
                 log.warning("rescued", task=item.task_id, run=item.run_id, status=str(item.status), why=item.why)
             if rescued:
-                await ledger.close_calls(database, [item.run_id for item in rescued])
-                await back_in_queue({item.queue for item in rescued})
+                await ledger.close_calls(self._database, [item.run_id for item in rescued])
+                ended = [item.task_id for item in rescued if item.status.ended]
+                freed = await dependents.settle(self._database, ended, self._actor)
+                await self._back_in_queue(freed | {item.queue for item in rescued})
             if len(rescued) < RESCUES_A_TIME:
                 return
 
-    async def close_calls() -> None:
-        await ledger.close_calls(database, None, CLOSE_CALLS_SECONDS)
+    async def _close_calls(self) -> None:
+        await ledger.close_calls(self._database, None, CLOSE_CALLS_SECONDS)
 
-    async def fold() -> None:
-        await housekeeping.fold(database)
+    async def _settle(self) -> None:
+        """What whoever died in between has left undone."""
+        await housekeeping.sweep_slots(self._database)
+        if freed := await dependents.settle_the_rest(self._database, self._actor):
+            await self._back_in_queue(freed)
 
-    scheduler = Scheduler(database, work.schedules, back_in_queue)
-    return [
-        every(work.settings.lease_seconds / RESCUES_A_LEASE, "rescue", rescue),
-        every(CLOSE_CALLS_SECONDS, "close calls", close_calls),
-        every(FOLD_SECONDS, "fold", fold),
-        every(PRUNE_SECONDS, "prune", Pruner(database, work.keeping).prune),
-        *([every(LOOK_SECONDS, "schedules", scheduler.look, scheduler.due)] if work.schedules else []),
-    ]
+    @property
+    def _actor(self) -> str:
+        return f"worker:{self._worker_id}"
 
 
 class Pruner:

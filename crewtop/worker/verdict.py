@@ -18,7 +18,8 @@ RETRY_AFTER_LIMIT_SECONDS = 3_600.0
 
 class Ending(NamedTuple):
     """The facts. last: the final event, if one came; exit_status: negative is a signal, None if nobody saw it end;
-    killed_for: why this worker killed it, with its words; seconds: run time; log_tail: the end of its output.
+    killed_for: why this worker killed it, with its words; seconds: run time; log_tail: the end of its output;
+    throttled_by: the provider that said 429.
     """
 
     last: Returned | Raised | None
@@ -27,6 +28,7 @@ class Ending(NamedTuple):
     why: str | None
     seconds: float
     log_tail: str | None
+    throttled_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,4 +135,5 @@ def _finish(
         log_tail=storable(ending.log_tail)[0] if ending.log_tail else None,
         delay_seconds=delay,
         terminal=terminal,
+        throttled_by=ending.throttled_by if outcome is RunOutcome.THROTTLED else None,
     )

@@ -66,3 +66,8 @@ def fail(inputs: dict[str, Any]) -> None:
 
 def huge(inputs: dict[str, Any]) -> str:
     return "x" * inputs["size"]
+
+
+def join(inputs: dict[str, Any]) -> dict[str, Any]:
+    """What it got from the tasks that it depends on."""
+    return dict(inputs["results"])
