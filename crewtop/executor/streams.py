@@ -38,7 +38,10 @@ async def pieces(source: io.FileIO, ended: asyncio.Future[Any]) -> AsyncIterator
     with source:
         while left > 0:
             last = ended.done()
-            piece = source.read(PIECE_BYTES)
+            try:
+                piece = source.read(PIECE_BYTES)
+            except ConnectionResetError:  # it died before it had read all that was sent to it
+                return
             if piece:
                 left -= len(piece) if last else 0
                 yield piece
