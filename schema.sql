@@ -355,7 +355,7 @@ COMMENT ON COLUMN crewtop.operations.worked_at IS 'When a batch of it was last w
 COMMENT ON COLUMN crewtop.operations.undoes IS 'The operation that this one takes back.';
 
 CREATE TABLE crewtop.operation_items (
-    operation_id bigint NOT NULL REFERENCES crewtop.operations (id) ON DELETE CASCADE,
+    operation_id bigint NOT NULL,
     task_id      bigint NOT NULL,
     seen         integer NOT NULL,
     done         boolean,
@@ -365,7 +365,7 @@ CREATE TABLE crewtop.operation_items (
     before       json,
     PRIMARY KEY (operation_id, task_id),
     CHECK ((done IS NULL) = (outcome IS NULL))
-);
+) WITH (fillfactor = 20); -- outcomes come into rows that begin as three numbers
 COMMENT ON TABLE crewtop.operation_items IS 'The tasks of an operation, fixed when it was asked for, and what became of each, in words.';
 COMMENT ON COLUMN crewtop.operation_items.seen IS 'The version that the operator saw: a task that has moved on is refused.';
 COMMENT ON COLUMN crewtop.operation_items.done IS 'NULL: not yet looked at; false: refused.';

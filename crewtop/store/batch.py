@@ -105,7 +105,12 @@ class _Batch:
     async def _look(self, ids: list[int]) -> list[Item]:
         """In a statement of its own: begun before the locks were had, it would not see what was waited for."""
         rows = await self._connection.fetch(
-            statement("look_at_items"), self._id, ids, self._action is Action.DELETE, self._undoes
+            statement("look_at_items"),
+            self._id,
+            ids,
+            self._action is Action.DELETE,
+            self._undoes,
+            list(RULES[self._action].eligible),
         )
         return [_item(row) for row in rows]
 

@@ -1,15 +1,17 @@
 -- Tasks $2 of operation $1 as they stand now that they are locked, with what may keep it off them: who else holds the
--- key, who needs the result (asked for by $3), what undoing operation $4 would bring back.
+-- key, who needs the result (asked for by $3), what undoing operation $4 would bring back. $5 are the eligible statuses.
 SELECT i.task_id, i.seen, t.version, t.status, coalesce(t.cancelling, false) AS cancelling,
-       extract(epoch FROM clock_timestamp() - coalesce(h.at, t.created_at))::float8 AS since,
+       -- Only what is refused is told about. As a join, this would read the whole history.
+       CASE WHEN t.version <> i.seen OR t.status <> ALL ($5::text[])
+            THEN extract(epoch FROM clock_timestamp() - (
+                SELECT at FROM crewtop.task_history WHERE task_id = i.task_id AND version = t.version)) ELSE 0
+            END::float8 AS since,
        t.waiting_for > 0 AS waits, t.crew, t.key, t.key_window::text AS key_window, k.id AS holder,
        d.task_id AS needed_by, u.before ->> 'status' AS restored
 FROM crewtop.operation_items AS i
 LEFT JOIN LATERAL (
     SELECT *, cancel_requested_at IS NOT NULL AND status = 'running' AS cancelling
     FROM crewtop.tasks WHERE id = i.task_id) AS t ON true
-LEFT JOIN LATERAL (
-    SELECT at FROM crewtop.task_history WHERE task_id = i.task_id AND version = t.version) AS h ON true
 LEFT JOIN LATERAL (
     SELECT id FROM crewtop.tasks
     WHERE crew = t.crew AND key = t.key AND key_window = t.key_window AND id <> t.id

@@ -66,15 +66,16 @@ WITH operation AS MATERIALIZED (
     UPDATE crewtop.operation_items AS i
     SET done = true, left_version = f.version + 1,
         outcome = CASE WHEN f.new_status = 'running' THEN 'cancelling: its process is being killed' ELSE $4 END,
+        -- What this action changes, as undo.sql puts it back.
         before = CASE $3
             WHEN 'move' THEN json_build_object('status', f.status, 'queue', f.queue)
             WHEN 'priority' THEN json_build_object('status', f.status, 'priority', f.priority)
             WHEN 'edit' THEN json_build_object('status', f.status, 'inputs', f.inputs, 'replaced', f.inputs_replaced,
                                                'steps_since', f.steps_since)
-            ELSE json_build_object(
+            WHEN 'retry' THEN json_build_object(
                 'status', f.status, 'run_at', f.run_at, 'finished_at', f.finished_at, 'max_attempts', f.max_attempts,
-                'crashed', f.crashed_runs, 'lost', f.lost_runs, 'interrupted', f.interrupted_runs, 'error', f.error)
-            END
+                'crashed', f.crashed_runs, 'lost', f.lost_runs, 'interrupted', f.interrupted_runs)
+            ELSE json_build_object('status', f.status, 'run_at', f.run_at, 'error', f.error) END
     FROM fit AS f
     WHERE i.operation_id = $1 AND i.task_id = f.id AND i.task_id = ANY ($2::bigint[])
 )

@@ -129,7 +129,9 @@ async def test_steps_and_progress_show_where_a_run_is(database: Database) -> Non
     claim = await started(database)
     await ledger.record_steps(database, [step(claim, 1), step(claim, 2)])
     await ledger.record_steps(database, [step(claim, 1, "completed", "found it")])
-    await ledger.record_progress(database, [Progress(claim.run_id, 2, 3, "analyst", "LLM call to gpt-4.1", 0.5)])
+    await ledger.record_progress(
+        database, [Progress(claim.run_id, claim.task_id, 2, 3, "analyst", "LLM call to gpt-4.1", 0.5)]
+    )
     row = await run(database, claim.run_id)
     assert (row["step_position"], row["step_count"], row["agent"]) == (2, 3, "analyst")
     detail = await console.read_detail(database, claim.task_id, 60)
