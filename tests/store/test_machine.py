@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,9 +12,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from crewtop.model.operations import Action, Target
-from crewtop.model.task import Claim, RunOutcome
-from crewtop.store import console, housekeeping, lease, ledger
+from crewtop.model.operations import NEVER_UNDONE, Action, Order, Target
+from crewtop.model.task import Claim, RunOutcome, TaskStatus
+from crewtop.model.transitions import Mover, exists
+from crewtop.store import batch, housekeeping, lease, ledger, operations
 from crewtop.store.database import Database
 from tests.store.helpers import call, counters_are_true, due, end, expire, history_is_gapless, one, put, take
 
@@ -27,6 +29,30 @@ OUTCOMES = [
     RunOutcome.OVER_BUDGET,
     RunOutcome.CANCELLED,
 ]
+
+
+ARGUMENTS: dict[Action, str | int | None] = dict.fromkeys(set(Action) - {Action.UNDO})
+ARGUMENTS |= {Action.MOVE: "other", Action.PRIORITY: 0, Action.EDIT: '{"edited": true}'}
+
+MOVERS = {
+    "producer": frozenset({Mover.PRODUCER}),
+    "rerun": frozenset({Mover.OPERATOR}),
+    "worker": frozenset({Mover.WORKER, Mover.RESCUER, Mover.SETTLER}),
+    "operator": frozenset({Mover.OPERATOR, Mover.SETTLER}),
+}
+"""Who may have been at work where the history names a worker or an operator."""
+
+
+async def changes(database: Database) -> list[tuple[str, str | None, str]]:
+    """Every kind of change in the history: who, from what, to what."""
+    async with database.connection() as connection:
+        return [
+            tuple(row)
+            for row in await connection.fetch(
+                "SELECT DISTINCT actor, old_status, new_status FROM crewtop.task_history WHERE EXISTS ("
+                "SELECT FROM crewtop.tasks WHERE id = task_id)"
+            )
+        ]
 
 
 class Shop(RuleBasedStateMachine):
@@ -97,15 +123,26 @@ class Shop(RuleBasedStateMachine):
         self.seen = self.do(look())
 
     @precondition(lambda self: self.seen)
-    @rule(action=st.sampled_from(list(Action)), data=st.data())
+    @rule(action=st.sampled_from(sorted(ARGUMENTS)), data=st.data())
     def an_operator_acts_on_what_was_seen(self, action: Action, data: st.DataObject) -> None:
         ids = data.draw(st.lists(st.sampled_from(sorted(self.seen)), min_size=1, max_size=4, unique=True))
-        result, _ = self.do(
-            console.operate(self.database, action, [Target(i, self.seen[i]) for i in ids], "op", "because")
-        )
-        assert {item.task_id for item in result.items} == set(ids)
-        for item in result.items:
-            assert not (item.done and item.task_id in self.completed), "an action touched a completed task"
+        order = Order(action, ARGUMENTS[action], "because")
+        operation = self.do(operations.begin(self.database, order, [Target(i, self.seen[i]) for i in ids], "op"))
+        self.do(batch.work(self.database, operation.id))
+        items = self.do(operations.outcomes(self.database, operation.id, 100))
+        assert {item.task_id for item in items} == set(ids)
+        for item in items:
+            if item.done and item.task_id in self.completed:
+                assert action in (Action.RERUN, Action.DELETE), "an action touched a completed task"
+                if action is Action.DELETE:
+                    del self.completed[item.task_id]
+
+    @rule()
+    def an_operator_thinks_better_of_it(self) -> None:
+        for newest in self.do(operations.newest(self.database, 1)):
+            if newest.action not in NEVER_UNDONE:
+                undoing = self.do(operations.begin_undo(self.database, newest.id, "op", None, timedelta(minutes=10)))
+                self.do(batch.work(self.database, undoing.id))
 
     @rule()
     def fold(self) -> None:
@@ -119,6 +156,12 @@ class Shop(RuleBasedStateMachine):
     @invariant()
     def history_has_no_gap(self) -> None:
         self.do(history_is_gapless(self.database))
+
+    @invariant()
+    def every_change_of_status_is_in_the_table(self) -> None:
+        for actor, old, new in self.do(changes(self.database)):
+            movers = MOVERS[actor.partition(":")[0]]
+            assert exists(movers, TaskStatus(old) if old else None, TaskStatus(new)), (actor, old, new)
 
     @invariant()
     def completed_stays_completed(self) -> None:
