@@ -19,7 +19,7 @@ from crewtop.executor.client import Zygote
 from crewtop.executor.processes import Batch, Host, Told
 from crewtop.executor.wire import Hosting
 from crewtop.model.events import CallEnded, Event, Loaded, Raised, Returned, StepEnded
-from tests.executor.runs import eventually
+from tests.executor.runs import alive, eventually
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("executor")]
 
@@ -126,3 +126,85 @@ async def test_a_failure_is_the_runs_own(hosted: Hosted) -> None:
     assert failure.error.endswith("ValueError: no paper")
     assert result == 1
     assert "ValueError: no paper" in hosted.printed[bad]
+
+
+async def test_calls_of_crews_that_run_at_once_are_booked_to_their_runs(hosted: Hosted, provider: Provider) -> None:
+    tags = [f"tag-{n}" for n in range(4)]
+    ids = hosted.start("tagged", *({"topic": f"lamp {tag}", "tag": tag} for tag in tags))
+    await hosted.results(ids)
+    for run_id, tag in zip(ids, tags, strict=True):
+        booked = [call.usage.as_openai()["total_tokens"] for call in provider.books.calls(tag) if call.usage]
+        told = [call.usage["total_tokens"] for call in hosted.of(run_id, CallEnded)]
+        assert told == booked
+        assert len(told) >= 1
+
+
+async def test_each_run_of_a_crew_has_a_crew_of_its_own(hosted: Hosted) -> None:
+    ids = hosted.start("pair", {"topic": "lamps"}, {"topic": "desks"}, {"topic": "chairs"})
+    for result in await hosted.results(ids):
+        assert str(result).startswith("(simulated)"), result
+    for run_id in ids:
+        [loaded] = hosted.of(run_id, Loaded)
+        assert (loaded.kind, loaded.step_count) == ("crew", 2)
+        assert [step.position for step in hosted.of(run_id, StepEnded)] == [1, 2]
+        calls = hosted.of(run_id, CallEnded)
+        assert len({call.call_id for call in calls}) == len(calls) == 2
+
+
+async def test_flows_run_beside_one_another(hosted: Hosted) -> None:
+    ids = hosted.start("Greeting", {"name": "Ada"}, {"name": "Bob"})
+    results = await hosted.results(ids)
+    assert [result["greeting"] for result in results] == ["Hello Ada", "Hello Bob"]
+    assert [len(hosted.of(run_id, CallEnded)) for run_id in ids] == [1, 1]
+
+
+async def test_calls_in_threads_that_a_run_started_are_its_own(hosted: Hosted) -> None:
+    ids = hosted.start("two_in_threads", {"topic": "lamps"}, {"topic": "desks"})
+    await hosted.results(ids)
+    assert Counter(len(hosted.of(run_id, CallEnded)) for run_id in ids) == {2: 2}
+
+
+async def test_a_coroutine_is_cancelled_alone(hosted: Hosted) -> None:
+    napping, other = hosted.start("nap", None, None)
+    await hosted.until(lambda: hosted.printed.get(napping) == "asleep\n" == hosted.printed.get(other))
+    hosted.host.cancel(napping)
+    [failure] = await hosted.results([napping])
+    assert failure.error_type == "asyncio.exceptions.CancelledError"
+    assert hosted.printed[napping].startswith("asleep\nawake\n")
+    assert hosted.printed[other] == "asleep\n"
+
+
+async def test_a_thread_cannot_be_cancelled_and_so_is_not_said_to_have_ended(hosted: Hosted) -> None:
+    [stuck] = hosted.start("sleep_with_child", None)
+    await hosted.until(lambda: "child" in hosted.printed.get(stuck, ""))
+    hosted.host.cancel(stuck)
+    [later] = hosted.start("echo_later", 1)
+    assert await hosted.results([later]) == [1]
+    assert hosted.last(stuck) is None or isinstance(hosted.last(stuck), Loaded)
+
+
+async def test_ending_the_process_from_within_ends_the_host(hosted: Hosted) -> None:
+    hosted.start("crash", None)
+    async with asyncio.timeout(60):
+        assert await hosted.host.wait() == -signal.SIGABRT
+
+
+async def test_asking_python_to_exit_ends_the_run_alone(hosted: Hosted) -> None:
+    leaving, staying = hosted.start("leave", 3)[0], hosted.start("echo_later", 7)[0]
+    [failure, result] = await hosted.results([leaving, staying])
+    assert failure.error == "the crew ended its process with exit code 3"
+    assert result == 7
+
+
+async def test_output_without_end_is_passed_on_in_pieces(hosted: Hosted) -> None:
+    [run_id] = hosted.start("print_much", 3_000_000)
+    assert await hosted.results([run_id]) == ["y" * 3_000_000]
+    assert hosted.printed[run_id] == "x" * 3_000_000 + "\n"
+
+
+async def test_nothing_outlives_a_killed_host(hosted: Hosted) -> None:
+    [run_id] = hosted.start("sleep_with_child", None)
+    await hosted.until(lambda: "child" in hosted.printed.get(run_id, ""))
+    child = int(hosted.printed[run_id].split()[1])
+    assert await hosted.killed() == -signal.SIGKILL
+    await eventually(lambda: not alive(child))

@@ -204,3 +204,10 @@ def unreachable(inputs: Any) -> None:
 def calls_while_loading() -> Crew:
     llm(base_url="http://127.0.0.1:9/v1").call("Hello")
     return single()
+
+
+async def tagged(inputs: dict[str, Any]) -> str:
+    """A crew of a coroutine's own, whose requests name the inputs' tag in place of the run."""
+    crew = one(clerk(llm=llm(default_headers={"X-Crewtop-Run": inputs["tag"]})))
+    output = await crew.akickoff(inputs=inputs)
+    return str(output.raw)
