@@ -67,6 +67,23 @@ def test_own_prices_are_decimal_to_the_digit(file: Path) -> None:
     )
 
 
+def test_schedules_and_retention(file: Path) -> None:
+    file.write_text(
+        '[schedules.nightly]\ncron = "30 2 * * *"\nzone = "Europe/Berlin"\ncrew = "report"\n'
+        'inputs = {day = "today"}\npriority = "high"\nmissed = "all"\n'
+        "[retention]\ncompleted_days = 1\nfailed_days = 0\n"
+    )
+    settings = load(file).settings
+    nightly = settings.schedules["nightly"]
+    assert (nightly.cron, nightly.zone, nightly.priority, nightly.queue) == (
+        "30 2 * * *",
+        "Europe/Berlin",
+        2,
+        "default",
+    )
+    assert settings.retention.seconds() == {"completed": 86_400.0, "cancelled": 30 * 86_400.0}, "0 is for ever"
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
@@ -75,6 +92,21 @@ def test_own_prices_are_decimal_to_the_digit(file: Path) -> None:
         ("[wurker]\n", r"crewtop.toml: wurker: Extra inputs"),
         ("[crews]\nx = 'shop'\n", r'x.target: name a crew as "module:attribute", not as "shop"'),
         ('[llm.prices."m"]\ninput = nan\noutput = 1\n', r"prices.m.input = nan: price = nan: a price is US dollars"),
+        (
+            "[schedules.n]\ncron = '61 * * * *'\ncrew = 'a'\n",
+            r"crewtop.toml: schedules.n: cron '61 \* .*' cannot be used \(Bad minute\): use five fields, minute 0-59",
+        ),
+        (
+            "[schedules.n]\ncron = '* * * * *'\nzone = 'CET/X'\ncrew = 'a'\n",
+            r"schedules.n: zone 'CET/X' is unknown: use",
+        ),
+        ("[schedules.n]\ncron = '* * * * *'\ncrew = 'a'\nmissed = 'never'\n", r"n.missed: .*'skip', 'once' or 'all'"),
+        (
+            "[schedules.n]\ncron = '* * * * *'\ncrew = 'a'\npriority = 'top'\n",
+            r"n.priority: 'top' is no priority: use 0",
+        ),
+        ("[schedules.n]\ncron = '* * * * *'\ncrew = 'a'\ninputs = {a = nan}\n", r"n.inputs: not JSON: Out of range"),
+        ("[retention]\ncompleted_days = -1\n", r"retention.completed_days = -1: .* greater than or equal to 0"),
         ("not toml", r"crewtop.toml: .*line 1"),
     ],
 )

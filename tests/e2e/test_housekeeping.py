@@ -98,7 +98,7 @@ async def test_a_viewer_on_the_command_line_looks_and_is_refused(site: Site) -> 
     code, out, _ = await site.crewtop("snapshot", "--json")
     assert (code, json.loads(out)["read_only"]) == (0, True)
     code, out, err = await site.crewtop("cancel", "1", "--yes")
-    assert (code, out) == (2, "")
+    assert (code, out) == (2, ""), err
     assert "permission denied" in err
     assert await site.sql("SELECT status FROM crewtop.tasks") == "pending"
     await site.sql(f"DROP ROLE {name}")

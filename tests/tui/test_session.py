@@ -145,6 +145,14 @@ def test_a_read_only_screen_refuses_and_says_so() -> None:
     assert "read-only" in picture(made)
 
 
+def test_a_role_that_may_only_look_makes_the_screen_read_only() -> None:
+    made = session()
+    made.take(replace(BUSY, read_only=True))
+    keys(made, "2", "R")
+    assert made.overlay is None
+    assert "read-only: the database lets this role only look" in picture(made)
+
+
 def test_silence_is_stale_even_if_nobody_complains() -> None:
     made = session()
     made._clock.now = 20.0  # type: ignore[attr-defined]

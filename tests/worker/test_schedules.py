@@ -156,8 +156,4 @@ async def test_the_next_look_is_when_the_next_tick_comes(database: Database) -> 
     await one(database, "UPDATE crewtop.schedules SET next_at = clock_timestamp() + interval '0.2 s'")
     await worker.look()
     async with asyncio.timeout(20):
-        while not await tasks(database):  # our clock may be a moment ahead of the database's
-            await worker.due.wait()
-            worker.due.clear()
-            await worker.look()
-    assert await tasks(database) == 1
+        await worker.due.wait()

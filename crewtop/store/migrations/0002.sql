@@ -32,6 +32,14 @@ COMMENT ON TABLE crewtop.slots IS
     'One row a place of a max_running limit: whoever has locked a free one may start a task. Exact where a count would race.';
 CREATE INDEX slots_taken ON crewtop.slots (run_id) WHERE run_id IS NOT NULL;
 
+CREATE TABLE crewtop.throttles (
+    crew     text PRIMARY KEY,
+    provider text NOT NULL,
+    since    timestamptz NOT NULL DEFAULT now(),
+    until    timestamptz NOT NULL
+) WITH (fillfactor = 50);
+COMMENT ON TABLE crewtop.throttles IS 'Crews whose provider said 429: nothing of theirs is claimed until it said that they may come again.';
+
 -- History: the enqueue is the task itself, and from now on a run is the record of its own start and end
 
 ALTER TABLE crewtop.task_history RENAME TO transitions;
@@ -190,7 +198,9 @@ COMMENT ON COLUMN crewtop.operations.reached IS 'Items up to this task have been
 COMMENT ON COLUMN crewtop.operations.worked_at IS 'When a batch of it was last worked off: a running one that is left alone is taken up by a worker.';
 COMMENT ON COLUMN crewtop.operations.undoes IS 'The operation that this one takes back.';
 
+ALTER TABLE crewtop.operation_items SET (fillfactor = 20);
 ALTER TABLE crewtop.operation_items
+    DROP CONSTRAINT operation_items_operation_id_fkey,
     ADD COLUMN seen integer NOT NULL DEFAULT 0,
     ADD COLUMN refusal text,
     ADD COLUMN left_version integer,
