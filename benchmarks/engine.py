@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 from benchmarks.servers import fresh_servers, table
-from crewtop.model.task import SERVICE_LEVELS_SECONDS, Finish, NewTask, RunOutcome
+from crewtop.model.task import SERVICE_LEVELS_SECONDS, Finish, NewTask, RunOutcome, portion
 from crewtop.store import housekeeping, lease, producer
 from crewtop.store.database import Database
 
@@ -52,7 +52,7 @@ async def _enqueue(database: Database) -> float:
     batch = [NewTask("noop", '{"n": 1}', queue="q")] * 1_000
     start = time.perf_counter()
     for _ in range(TASKS // 1_000):
-        await producer.enqueue(database, batch)
+        await producer.enqueue(database, [portion(batch)])
     return TASKS / (time.perf_counter() - start)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any
 
 from crewtop.model.errors import Refused
-from crewtop.model.task import Dependency, KeyScope, NewTask, OnFailure, Priority, Ties
+from crewtop.model.task import Dependency, KeyScope, NewTask, OnFailure, Portion, Priority, Ties, portion
 from crewtop.text import storable, storable_json
 
 MAX_BUDGET = timedelta(days=365)
@@ -81,6 +82,42 @@ def checked_task(task: Task, max_input_bytes: int, ties: Ties | None = None) -> 
     return NewTask(
         task.crew, inputs, task.queue, int(task.priority), task.run_at, task.max_attempts, budget, replaced, ties
     )
+
+
+TASKS_A_PORTION = 1_000
+
+
+def portions(tasks: Iterable[Task], max_input_bytes: int) -> Iterator[Portion]:
+    """Tasks that have nothing to do with others, checked as they are taken. Raises Refused for the first bad one."""
+    rest = iter(tasks)
+    while some := list(islice(rest, TASKS_A_PORTION)):
+        yield _alike(some, max_input_bytes) or portion([checked_task(task, max_input_bytes) for task in some])
+
+
+def _alike(tasks: Sequence[Task], max_input_bytes: int) -> Portion | None:
+    """Tasks checked together: each kind once, and their inputs as one text. None where one of them is not plain.
+
+    A tenth of the time that it takes to check them one by one, for batches of few kinds with small inputs.
+    """
+    firsts: dict[tuple[object, ...], Task] = {}
+    places: dict[tuple[object, ...], int] = {}
+    numbers: list[int] = []
+    try:
+        for task in tasks:
+            if any(type(key) is not str for key in task.inputs or ()):
+                return None
+            kind = (task.crew, task.queue, task.priority, task.run_at, task.max_attempts, task.budget)
+            firsts.setdefault(kind, task)
+            numbers.append(places.setdefault(kind, len(firsts)))
+        text = _ENCODE([task.inputs or {} for task in tasks])
+    except (TypeError, ValueError, RecursionError):
+        return None
+    if any(type(task.inputs or {}) is not dict for task in tasks):
+        return None
+    if _size(text) > max_input_bytes or storable_json(text)[1]:
+        return None
+    kinds = [checked_task(replace(first, inputs=None), max_input_bytes).kind for first in firsts.values()]
+    return Portion(kinds, numbers, text)
 
 
 _PRIORITIES = range(5)
@@ -215,12 +252,15 @@ def inputs_text(crew: str, inputs: Mapping[str, Any] | None, max_bytes: int) -> 
         text = _ENCODE(inputs if isinstance(inputs, dict) else dict(inputs))
     except (TypeError, ValueError, RecursionError) as error:
         raise Refused(f"inputs of {crew!r} are not JSON: {error}") from None
-    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-    if size > max_bytes:
+    if (size := _size(text)) > max_bytes:
         raise Refused(
             f"inputs of {crew!r} are {size} bytes, over queue.max_input_bytes = {max_bytes}: pass a reference instead"
         )
     return storable_json(text)
+
+
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode

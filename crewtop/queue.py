@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, TypedDict, TypeVar, Unpack
 
 from crewtop import operations
-from crewtop.admission import Enqueued, Existing, Task, checked_task, refusals, tied_batch
+from crewtop.admission import Enqueued, Existing, Task, portions, refusals, tied_batch
 from crewtop.config import Configuration, load
 from crewtop.model.errors import CrewtopError, Refused
 from crewtop.model.operations import Action, Order
-from crewtop.model.task import NewTask, OnFailure, TaskStatus
+from crewtop.model.task import OnFailure, TaskStatus
 from crewtop.store import operations as operations_store
 from crewtop.store import producer
 from crewtop.stores import Stores, stores
@@ -88,16 +88,8 @@ class Queue:
         listed = list(tasks)
         if any(task.tied for task in listed):
             return await self._enqueue_tied(listed)
-        limit = self._max_input_bytes
-        queues: set[str] = set()
-
-        def checked() -> Iterator[NewTask]:
-            for task in listed:
-                queues.add(task.queue)
-                yield checked_task(task, limit)
-
-        ids = await producer.enqueue(self._database, checked())
-        await self._live.wake(queues)
+        ids = await producer.enqueue(self._database, portions(listed, self._max_input_bytes))
+        await self._live.wake({task.queue for task in listed})
         return [Enqueued(task_id) for task_id in ids]
 
     async def enqueue_each(self, tasks: Iterable[Task]) -> list[Enqueued | Refused]:

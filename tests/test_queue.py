@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import crewtop
+from crewtop.admission import checked_task
 from crewtop.live.fast_lane import FastLane
 from crewtop.model.task import RunOutcome, TaskStatus
-from crewtop.admission import checked_task
 from crewtop.queue import Queue
 from crewtop.store.database import Database
 from crewtop.stores import Addresses, Stores

@@ -110,7 +110,7 @@ class Ties:
 class NewTask(NamedTuple):
     """A checked task on its way into the database. inputs is JSON text; budget in seconds or None for none.
 
-    A tuple whose first fields are enqueue.sql's parameters, in order. ties None: it has nothing to do with others.
+    ties None: it has nothing to do with others.
     """
 
     crew: str
@@ -122,6 +122,49 @@ class NewTask(NamedTuple):
     budget_seconds: float | None = None
     inputs_replaced: int = 0
     ties: Ties | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """What it shares with others like it."""
+        return Kind(
+            self.crew,
+            self.queue,
+            self.priority,
+            self.run_at,
+            self.max_attempts,
+            self.budget_seconds,
+            self.inputs_replaced,
+        )
+
+
+class Kind(NamedTuple):
+    """What many tasks of a batch have in common: everything but their inputs."""
+
+    crew: str
+    queue: str
+    priority: int
+    run_at: datetime | None
+    max_attempts: int
+    budget_seconds: float | None
+    inputs_replaced: int = 0
+
+
+class Portion(NamedTuple):
+    """Plain tasks that one statement puts in: their kinds, each task's number among these (from 1), and their inputs.
+
+    inputs is a JSON array with an object for each task: one text is handed over and taken apart much faster than many.
+    """
+
+    kinds: Sequence[Kind]
+    numbers: Sequence[int]
+    inputs: str
+
+
+def portion(tasks: Sequence[NewTask]) -> Portion:
+    """Checked tasks as one portion."""
+    kinds: dict[Kind, int] = {}
+    numbers = [kinds.setdefault(task.kind, len(kinds) + 1) for task in tasks]
+    return Portion(list(kinds), numbers, f"[{','.join(task.inputs for task in tasks)}]")
 
 
 class Claim(NamedTuple):

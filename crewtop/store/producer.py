@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import TypeAlias
 
 import asyncpg
 
 from crewtop.model.errors import Refused, Unavailable
-from crewtop.model.task import NewTask, TaskStatus, Ties
+from crewtop.model.task import Kind, NewTask, Portion, TaskStatus, Ties
 from crewtop.store import dependents
 from crewtop.store.database import Database, columns, statement
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
-PLAIN_COLUMNS = 8
-TASKS_A_STATEMENT = 1_000
+PLAIN_COLUMNS = len(NewTask._fields) - 1
 NO_TIES = Ties()
 MOST_LOOKS = 5
 """A key's holder may end while it is being looked for: then the key is free, and it is tried again."""
@@ -36,32 +34,25 @@ class Ending:
     error: str | None
 
 
-async def enqueue(database: Database, tasks: Iterable[NewTask]) -> list[int]:
+async def enqueue(database: Database, portions: Iterable[Portion]) -> list[int]:
     """Put plain tasks in, all or none; answers their ids in order.
 
-    tasks may be checked as they are taken: that goes on while the database works on those before.
+    portions may be made as they are taken: that goes on while the database works on the one before.
     """
     ids: list[int] = []
     async with database.connection() as connection, connection.transaction():
         working: asyncio.Task[list[asyncpg.Record]] | None = None
         try:
-            for portion in _portions(tasks):
+            for part in portions:
                 if working is not None:
                     ids += [row[0] for row in await working]
-                working = asyncio.create_task(
-                    connection.fetch(statement("enqueue"), *columns(portion, PLAIN_COLUMNS + 1)[:PLAIN_COLUMNS])
-                )
+                arguments = (*columns(part.kinds, len(Kind._fields)), part.inputs, part.numbers)
+                working = asyncio.create_task(connection.fetch(statement("enqueue"), *arguments))
                 await asyncio.sleep(0)  # it is on its way before the next portion is made
         finally:
             if working is not None:
                 ids += [row[0] for row in await working]
     return ids
-
-
-def _portions(tasks: Iterable[NewTask]) -> Iterator[list[NewTask]]:
-    rest = iter(tasks)
-    while portion := list(islice(rest, TASKS_A_STATEMENT)):
-        yield portion
 
 
 async def enqueue_tied(database: Database, tasks: Sequence[NewTask]) -> tuple[list[int], set[int]]:

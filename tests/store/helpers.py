@@ -7,7 +7,7 @@ from typing import Any
 
 from crewtop.model.ledger import Beat, CallEntry
 from crewtop.model.operations import Action, Order, Target
-from crewtop.model.task import SERVICE_LEVELS_SECONDS, Claim, Finish, Finished, NewTask, RunOutcome
+from crewtop.model.task import SERVICE_LEVELS_SECONDS, Claim, Finish, Finished, NewTask, RunOutcome, portion
 from crewtop.store import batch, lease, operations, producer
 from crewtop.store.database import Database
 
@@ -16,7 +16,7 @@ LEASE = 30.0
 
 async def put(database: Database, *crews: str, **fields: Any) -> list[int]:
     """Enqueue a task for each crew."""
-    return await producer.enqueue(database, [NewTask(crew, "{}", **fields) for crew in crews])
+    return await producer.enqueue(database, [portion([NewTask(crew, "{}", **fields) for crew in crews])])
 
 
 async def take(database: Database, worker: str = "w1", limit: int = 1, crews: tuple[str, ...] = ("a",)) -> list[Claim]:

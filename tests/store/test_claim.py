@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime, timedelta
 
-from crewtop.model.task import NewTask, RunOutcome
+from crewtop.model.task import NewTask, RunOutcome, portion
 from crewtop.store import lease, producer
 from crewtop.store.database import Database, statement
 from tests.store.helpers import LEASE, counters_are_true, end, history_is_gapless, one, put, take, task
@@ -13,7 +13,7 @@ from tests.store.helpers import LEASE, counters_are_true, end, history_is_gaples
 
 async def test_urgent_tasks_come_first_then_older_ones(database: Database) -> None:
     low, normal, first, second = await producer.enqueue(
-        database, [NewTask("a", "{}", priority=priority) for priority in (4, 3, 1, 1)]
+        database, [portion([NewTask("a", "{}", priority=priority) for priority in (4, 3, 1, 1)])]
     )
     claims = await take(database, limit=10)
     assert [claim.task_id for claim in claims] == [first, second, normal, low]
@@ -99,6 +99,8 @@ async def test_a_throttled_crew_is_held_back_until_its_provider_said(database: D
     [claim] = await take(database)
     await end(database, claim, RunOutcome.THROTTLED, error="429", delay_seconds=30, throttled_by="openai")
     assert [c.crew for c in await take(database, limit=5, crews=("a", "b"))] == ["b"]
-    assert await one(database, "SELECT provider FROM crewtop.throttles WHERE until > now() + interval '29 s'") == "openai"
+    assert (
+        await one(database, "SELECT provider FROM crewtop.throttles WHERE until > now() + interval '29 s'") == "openai"
+    )
     await one(database, "UPDATE crewtop.throttles SET until = now()")
     assert [c.crew for c in await take(database, limit=5, crews=("a", "b"))] == ["a"]

@@ -6,8 +6,8 @@ from decimal import Decimal
 
 from crewtop.model.filters import TaskFilter, parse
 from crewtop.model.pricing import Tokens
-from crewtop.model.task import NewTask, RunOutcome
-from crewtop.store import console, housekeeping, lease, ledger, producer
+from crewtop.model.task import RunOutcome
+from crewtop.store import console, housekeeping, lease, ledger
 from crewtop.store.database import Database, statement
 from tests.store.helpers import beat, call, counters_are_true, due, end, one, put, take
 
@@ -70,7 +70,7 @@ async def test_bodies_and_stories_of_unknown_tasks(database: Database) -> None:
 
 
 async def test_folding_changes_no_sum(database: Database) -> None:
-    await producer.enqueue(database, [NewTask("a", "{}") for _ in range(20)])
+    await put(database, *["a"] * 20)
     for claim in await take(database, limit=20):
         await end(database, claim, RunOutcome.COMPLETED, result="1")
     sums = """SELECT sum(completed), sum(met),
