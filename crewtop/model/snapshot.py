@@ -139,7 +139,8 @@ class RunningRow:
 class Snapshot:
     """The whole picture. at is the database's clock; simulated: its figures come from a simulated provider.
 
-    read_only: the database, or the role that looks, lets nothing be changed.
+    read_only: the database, or the role that looks, lets nothing be changed; pooled: a pooler such as PgBouncer stands
+    before it.
     """
 
     at: datetime
@@ -159,6 +160,7 @@ class Snapshot:
     spend_today: Money = field(default_factory=Money)
     simulated: bool = False
     read_only: bool = False
+    pooled: bool = False
 
     @property
     def backlog(self) -> int:

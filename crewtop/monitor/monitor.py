@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -67,9 +68,9 @@ class Monitor:
             raw["spend"] or (),
             Money(Decimal(before["cost"]), before["unpriced"], before["calls"]),
         )
-        pooled = ", pooled" if self._database.pooled else ""
-        postgres = Health(True, latency, f"PostgreSQL {raw['version'].split()[0]}{pooled}")
-        return assemble(raw, self._name, self._window, postgres, await redis, self._no_progress_seconds)
+        postgres = Health(True, latency, f"PostgreSQL {raw['version'].split()[0]}")
+        picture = assemble(raw, self._name, self._window, postgres, await redis, self._no_progress_seconds)
+        return replace(picture, pooled=self._database.pooled)
 
     async def tasks(self, task_filter: TaskFilter, sort: str, limit: int) -> TaskPage:
         """The first limit rows that match, ordered by sort (a key of model.filters.SORTS)."""

@@ -123,7 +123,9 @@ class Database:
             self._let_go()
             raise Unavailable(f"postgres: {reason(error)}: taking what stands between for a pooler") from error
         except asyncpg.QueryCanceledError as error:
-            raise Unavailable(f"postgres: {reason(error)}: raise it for this role, or narrow the filter") from error
+            raise Unavailable(
+                f"postgres: {reason(error)}: narrow the filter, or raise statement_timeout for this role"
+            ) from error
         except _TRANSIENT as error:
             raise Unavailable(f"postgres: {reason(error)}") from error
         except (

@@ -41,6 +41,9 @@ async def work(
     settings = configuration.settings
     crews = registered(configuration)
     log_to_stderr(as_json=log_json)
+    for name, schedule in settings.schedules.items():
+        if schedule.crew not in crews:
+            log.warning("schedule", name=name, crew=schedule.crew, then="its tasks wait for a worker with this crew")
     job = Work(
         crews=crews,
         queues=tuple(queues) if queues else None,

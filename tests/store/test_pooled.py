@@ -83,7 +83,7 @@ async def test_the_screen_says_that_it_is_pooled(pooled: Database, live: FastLan
     screen = Monitor(Stores(pooled, live, Addresses("", None, "", embedded=False)), 60.0)
     pictures = await asyncio.gather(*(screen.snapshot() for _ in range(3)))
     assert {picture.queues[0].ready for picture in pictures} == {1}
-    assert "pooled" in pictures[0].postgres.detail
+    assert pictures[0].pooled
     story = await screen.detail(first)
     assert story is not None
 

@@ -164,6 +164,8 @@ def test_a_dead_redis_is_said_in_the_header() -> None:
     made = session()
     made.take(replace(BUSY, redis=Health(False)))
     assert "redis down · polling" in picture(made)
+    made.take(replace(BUSY, redis=Health(False), pooled=True))
+    assert "pooled · redis down · polling" in picture(made)
 
 
 def test_frozen_pictures_wait() -> None:

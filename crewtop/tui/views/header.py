@@ -86,7 +86,8 @@ def _stores(
         return [Part(1, (Span(f"{postgres} no answer", "wrong", True),)), Part(3, (Span("redis ?", "muted"),))]
     first = Part(2, _store(postgres, snapshot.postgres, latencies[0]))
     if not snapshot.redis.up:
-        return [first, Part(1, (Span(manner.own("redis down · polling"), "watch", True),))]
+        pooled = "pooled · " if snapshot.pooled else ""
+        return [first, Part(1, (Span(manner.own(f"{pooled}redis down · polling"), "watch", True),))]
     return [first, Part(3, _store("redis", snapshot.redis, latencies[1]))]
 
 
