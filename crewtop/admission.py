@@ -136,7 +136,7 @@ def tied_batch(tasks: Sequence[Task], max_input_bytes: int) -> tuple[list[NewTas
 
 
 def refusals(tasks: Sequence[Task], max_input_bytes: int) -> dict[Task, Refused]:
-    """Which tasks cannot be taken, and why; those that depend on one of them among them. Raises Refused for a circle."""
+    """Which tasks cannot be taken, and why, with those that depend on one of them. Raises Refused for a circle."""
     refused: dict[Task, Refused] = {}
     order = _ordered(tasks)
     places = {id(task): place for place, task in enumerate(order)}

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import typer
 
+from crewtop.admission import Task
 from crewtop.commands.pool import end, pool_worker, python_module, store_flags
 from crewtop.commands.read import print_snapshot
 from crewtop.commands.screen import Style, open_screen, styled
@@ -19,7 +20,6 @@ from crewtop.config import Configuration, load
 from crewtop.demo.traffic import tasks
 from crewtop.model.errors import CrewtopError
 from crewtop.monitor.monitor import Monitor
-from crewtop.admission import Task
 from crewtop.queue import Queue
 from crewtop.store import schema
 from crewtop.stores import stores
