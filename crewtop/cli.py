@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from crewtop.__main__ import DONE, terminal
+from crewtop.cli_acting import acting
+from crewtop.cli_shared import LARGEST_ID, JsonFlag, configuration, run
 
 if TYPE_CHECKING:
-    from crewtop.config import Configuration
+    pass
 
 app = typer.Typer(
     no_args_is_help=False,
@@ -25,6 +26,7 @@ app = typer.Typer(
 )
 database_commands = typer.Typer(no_args_is_help=True, help="The database's schema: create, check, upgrade; roles.")
 app.add_typer(database_commands, name="db")
+app.add_typer(acting)
 
 # Flags that are meant alike before and after a command, and whether a value follows.
 EVERYWHERE = {
@@ -49,14 +51,6 @@ class Part(StrEnum):
     ERROR = "error"
     TRACEBACK = "traceback"
     LOG = "log"
-
-
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-LARGEST_ID = 2**63 - 1
-
-Ids = Annotated[list[int], typer.Argument(help="Task ids.", metavar="ID...", min=1, max=LARGEST_ID)]
-Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the audit.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 def hoisted(arguments: Sequence[str]) -> list[str]:
@@ -209,37 +203,13 @@ def enqueue(
     ] = None,
 ) -> None:
     """Put a task into a queue and print its id."""
-    from crewtop.commands.act import enqueue_task
+    from crewtop.commands.enqueue import enqueue_task
 
     raise typer.Exit(
         run(
             enqueue_task(configuration(context), crew, inputs or [], inputs_json, queue, priority, max_attempts, budget)
         )
     )
-
-
-@app.command()
-def retry(context: typer.Context, ids: Ids, reason: Reason = None, yes: Yes = False) -> None:
-    """Run failed, cancelled or resting tasks again now."""
-    _act(context, "retry", ids, reason, yes)
-
-
-@app.command()
-def fail(context: typer.Context, ids: Ids, reason: Reason = None, yes: Yes = False) -> None:
-    """Fail tasks that have not ended; a running process is killed."""
-    _act(context, "fail", ids, reason, yes)
-
-
-@app.command()
-def requeue(context: typer.Context, ids: Ids, reason: Reason = None, yes: Yes = False) -> None:
-    """Put running or resting tasks back into their queue without spending an attempt."""
-    _act(context, "requeue", ids, reason, yes)
-
-
-@app.command()
-def cancel(context: typer.Context, ids: Ids, reason: Reason = None, yes: Yes = False) -> None:
-    """Cancel tasks; a running process is killed."""
-    _act(context, "cancel", ids, reason, yes)
 
 
 @app.command()
@@ -308,22 +278,3 @@ def db_roles(
     from crewtop.commands.database import roles
 
     raise typer.Exit(run(roles(configuration(context), apply=apply)))
-
-
-def _act(context: typer.Context, action: str, ids: list[int], reason: str | None, yes: bool) -> None:
-    from crewtop.commands.act import act_on
-
-    raise typer.Exit(run(act_on(configuration(context), action, ids, reason, yes=yes)))
-
-
-def configuration(context: typer.Context, flags: Mapping[str, Any] | None = None) -> Configuration:
-    """The settings under this command's flags, nested like the file, and those that stand before it."""
-    from crewtop.config import load
-
-    config, everywhere, _ = context.obj
-    return load(config, {**everywhere, **(flags or {})})
-
-
-def run(work: Coroutine[Any, Any, int]) -> int:
-    """Run a command to its exit code."""
-    return asyncio.run(work)

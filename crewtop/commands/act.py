@@ -1,108 +1,179 @@
-"""Commands that change something."""
+"""Commands that act on tasks: what they reach is counted and priced first, and confirmed."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 import typer
 
-from crewtop import operations
+from crewtop import operations, words
+from crewtop.admission import inputs_text, name
+from crewtop.commands.enqueue import inputs_of, priority_of
 from crewtop.config import Configuration
 from crewtop.model.errors import Refused
-from crewtop.model.operations import RULES, Action
-from crewtop.model.task import Priority
-from crewtop.queue import Queue
-from crewtop.stores import stores
+from crewtop.model.filters import parse
+from crewtop.model.money import Money, total
+from crewtop.model.operations import (
+    RULES,
+    Action,
+    Matching,
+    Operation,
+    Order,
+    Scope,
+    Standing,
+    Target,
+    must_be_typed,
+    summary,
+)
+from crewtop.store import operations as store
+from crewtop.stores import Stores, stores
 from crewtop.text import shown
 
 SAMPLE = 10
+TIMEOUT_SECONDS = 60.0
 
 
-async def act_on(
-    configuration: Configuration, action_name: str, ids: list[int], reason: str | None, *, yes: bool
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which tasks a command names: by their ids, or by a filter as typed; and whether it may go on without asking."""
+
+    ids: Sequence[int]
+    filter_text: str | None
+    yes: bool
+
+
+async def act_on(configuration: Configuration, order: Order, asked: Asked) -> int:
+    """Apply an action to tasks and say what became of them; answers 1 if any was refused.
+
+    Raises Refused where nothing, or two different things, are named, and where it is not confirmed.
+    """
+    if bool(asked.ids) == (asked.filter_text is not None):
+        raise Refused(f'{order.action} what? Name tasks by id, or say --filter "status:failed crew:NAME"')
+    async with stores(configuration.settings, "crewtop operator", connections=2, timeout=TIMEOUT_SECONDS) as opened:
+        if asked.filter_text is not None:
+            return await _act_on_all(opened, order, asked.filter_text, yes=asked.yes)
+        return await _act_on_ids(opened, order, asked)
+
+
+async def move(configuration: Configuration, queue: str, reason: str | None, asked: Asked) -> int:
+    """Move tasks to another queue. Raises Refused for what cannot be a queue's name."""
+    name(queue, "queue")
+    return await act_on(configuration, Order(Action.MOVE, queue, reason), asked)
+
+
+async def prioritise(configuration: Configuration, priority: str, reason: str | None, asked: Asked) -> int:
+    """Give tasks another priority. Raises Refused for one that does not exist."""
+    return await act_on(configuration, Order(Action.PRIORITY, priority_of(priority), reason), asked)
+
+
+async def edit(
+    configuration: Configuration, pairs: list[str], inputs_json: str | None, reason: str | None, asked: Asked
 ) -> int:
-    """Apply an action to tasks and print what became of each; answers 1 if any was refused."""
-    action = Action(action_name)
-    async with stores(configuration.settings, "crewtop operator", connections=2, timeout=10.0) as opened:
-        seen = await operations.look(opened.database, ids)
+    """Give a task other inputs, all of them. Raises Refused for what a producer could not hand in either."""
+    if not pairs and inputs_json is None:
+        raise Refused("edit to what? Give all inputs with --inputs-json or --input key=value")
+    inputs = inputs_of(pairs, inputs_json)
+    text, replaced = inputs_text("the task", inputs, configuration.settings.queue.max_input_bytes)
+    return await act_on(configuration, Order(Action.EDIT, text, reason, replaced), asked)
+
+
+async def undo(configuration: Configuration, operation_id: int, reason: str | None, *, yes: bool) -> int:
+    """Take an operation back and say what became of it; answers 1 if any task was refused."""
+    settings = configuration.settings
+    async with stores(settings, "crewtop operator", connections=2, timeout=TIMEOUT_SECONDS) as opened:
+        undone = await store.read(opened.database, operation_id)
         if not yes:
-            _confirm(action, [target.task_id for target in seen])
-        result = await operations.act(opened.database, opened.live, action, seen, reason)
+            told = [
+                f"undo operation {undone.id}: {undone.action} of {words.count(undone.done)} by {shown(undone.actor)}"
+            ]
+            _confirm([*told, f"each {RULES[Action.UNDO].effect}"], undone.done, Money())
+        within = timedelta(minutes=settings.screen.undo_minutes)
+        return await _follow(opened, operations.undo(opened.database, opened.live, operation_id, reason, within))
+
+
+async def _act_on_ids(opened: Stores, order: Order, asked: Asked) -> int:
+    ids = list(dict.fromkeys(asked.ids))
+    standing = {found.target.task_id: found for found in await store.targets(opened.database, ids)}
+    if not asked.yes:
+        _confirm(_about_ids(order, ids, list(standing.values())), len(ids), total(s.cost for s in standing.values()))
+    seen = [standing[task_id].target if task_id in standing else Target(task_id, 0) for task_id in ids]
+    result = await operations.act(opened.database, opened.live, order, seen)
     for item in result.items:
         typer.echo(f"{item.task_id}: {shown(item.why)}")
     typer.echo(f"{result.done} done, {len(result.refused)} refused (operation {result.operation_id})", err=True)
     return 1 if result.refused else 0
 
 
-def _confirm(action: Action, ids: list[int]) -> None:
+async def _act_on_all(opened: Stores, order: Order, filter_text: str, *, yes: bool) -> int:
+    task_filter = parse(filter_text)
+    scope = await store.price(opened.database, order.action, Matching(task_filter))
+    if scope.count == 0:
+        eligible = ", ".join(sorted(RULES[order.action].eligible))
+        typer.echo(f"nothing to {order.action}: no task matches that is {eligible}", err=True)
+        return 0
+    if not yes:
+        _confirm(_about_all(order, filter_text, scope), scope.count, scope.cost)
+    matching = Matching(task_filter, scope.at)
+    return await _follow(opened, operations.act_on_all(opened.database, opened.live, order, matching))
+
+
+async def _follow(opened: Stores, progress: AsyncIterator[Operation]) -> int:
+    """Tell how far an operation has come until it ends, then how it ended."""
+    operation = None
+    async for operation in progress:
+        if sys.stderr.isatty() and operation.left:
+            done = operation.total - operation.left
+            typer.echo(f"\r{operation.action} {done:,} of {operation.total:,} ", err=True, nl=False)
+    assert operation is not None
+    if sys.stderr.isatty():
+        typer.echo("\r", err=True, nl=False)
+    refusals = await store.refusals(opened.database, operation.id)
+    typer.echo(f"{summary(operation, refusals)} (operation {operation.id})")
+    return 1 if operation.refused or operation.left else 0
+
+
+def _about_ids(order: Order, ids: Sequence[int], found: Sequence[Standing]) -> list[str]:
     sample = ", ".join(str(task_id) for task_id in ids[:SAMPLE])
     more = f" and {len(ids) - SAMPLE} more" if len(ids) > SAMPLE else ""
-    tasks = "1 task" if len(ids) == 1 else f"{len(ids)} tasks"
-    typer.echo(f"{action} {tasks}: {sample}{more}\neach {RULES[action].effect}", err=True)
+    tasks = "1 task" if len(ids) == 1 else f"{words.count(len(ids))} tasks"
+    return [f"{_verb(order)} {tasks}: {sample}{more}", *_effect(order, total(standing.cost for standing in found))]
+
+
+def _about_all(order: Order, filter_text: str, scope: Scope) -> list[str]:
+    statuses = ", ".join(f"{words.count(n)} {status}" for status, n in sorted(scope.statuses.items()))
+    told = [
+        f"{_verb(order)} {words.count(scope.count)} tasks that match {shown(filter_text) or 'anything'}: {statuses}"
+    ]
+    told.append(f"such as {', '.join(map(str, scope.sample))}")
+    if scope.others:
+        told.append(f"{words.count(scope.others)} others do not match and stay as they are")
+    return [*told, *_effect(order, scope.cost)]
+
+
+def _effect(order: Order, cost: Money) -> list[str]:
+    told = [f"each {RULES[order.action].effect}"]
+    if cost.calls:
+        told.append(f"their last attempts cost about {words.money(cost, long=True)}")
+    return told
+
+
+def _verb(order: Order) -> str:
+    to = json.dumps(order.argument) if order.action in (Action.MOVE, Action.PRIORITY) else ""
+    return f"{order.action} to {to}:" if to else str(order.action)
+
+
+def _confirm(told: Sequence[str], count: int, cost: Money) -> None:
+    """Ask. Raises Refused unless it is confirmed: by typing the count where much is at stake."""
+    typer.echo("\n".join(told), err=True)
     if not sys.stdin.isatty():
         raise Refused("nothing was changed: there is no terminal to ask on; add --yes")
-    if not typer.confirm("go on?", err=True):
+    if must_be_typed(count, cost):
+        agreed = typer.prompt(f"type {count} to go on", err=True, default="", show_default=False).strip() == str(count)
+    else:
+        agreed = typer.confirm("go on?", err=True)
+    if not agreed:
         raise Refused("nothing was changed")
-
-
-async def enqueue_task(
-    configuration: Configuration,
-    crew: str,
-    pairs: list[str],
-    inputs_json: str | None,
-    queue_name: str,
-    priority: str,
-    max_attempts: int,
-    budget_seconds: float | None,
-) -> int:
-    """Put one task in and print its id. Raises Refused for inputs that are not K=V or not a JSON object."""
-    inputs = _inputs(pairs, inputs_json)
-    settings = configuration.settings
-    if settings.crews and crew not in settings.crews:
-        typer.echo(f"crewtop: note: no crew {crew!r} is registered here; it waits for a worker that has it", err=True)
-    async with stores(settings, "crewtop producer", connections=1) as opened:
-        task_id = await Queue(opened, settings.queue.max_input_bytes).enqueue(
-            crew,
-            inputs,
-            queue=queue_name,
-            priority=_priority(priority),
-            max_attempts=max_attempts,
-            budget=_budget(budget_seconds),
-        )
-    typer.echo(task_id)
-    return 0
-
-
-def _priority(text: str) -> int:
-    names = {level.name.lower(): int(level) for level in Priority} | {str(int(level)): int(level) for level in Priority}
-    if text.lower() not in names:
-        raise Refused(f"priority {text} is out of range: use 0 to 4, or critical, high, normal, low")
-    return names[text.lower()]
-
-
-def _budget(seconds: float | None) -> timedelta | None:
-    try:
-        return timedelta(seconds=seconds) if seconds is not None else None
-    except (OverflowError, ValueError):
-        raise Refused(f"--budget {seconds:g} is out of range: use up to 31536000 seconds") from None
-
-
-def _inputs(pairs: list[str], inputs_json: str | None) -> dict[str, Any]:
-    inputs: dict[str, Any] = {}
-    if inputs_json is not None:
-        try:
-            parsed = json.loads(sys.stdin.read() if inputs_json == "-" else inputs_json)
-        except json.JSONDecodeError as error:
-            raise Refused(f"--inputs-json is not JSON: {error}") from None
-        if not isinstance(parsed, dict):
-            raise Refused(f"--inputs-json is a {type(parsed).__name__}: use an object")
-        inputs |= parsed
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals or not key:
-            raise Refused(f"--input {pair!r} is not of the form key=value")
-        inputs[key] = value
-    return inputs

@@ -254,6 +254,17 @@ class Operation:
         return self.total - self.done - self.refused
 
 
+def summary(operation: Operation, refusals: Mapping[str, int]) -> str:
+    """How an operation stands: '480 retried, 20 refused: 20 key already held'. refusals: how many for which reason."""
+    parts = [f"{operation.done:,} {RULES[operation.action].past}"]
+    if operation.refused:
+        parts.append(f"{operation.refused:,} refused")
+    if operation.left:
+        parts.append(f"{operation.left:,} left as they were")
+    reasons = ", ".join(f"{n:,} {reason}" for reason, n in refusals.items())
+    return ", ".join(parts) + (f": {reasons}" if reasons else "")
+
+
 @dataclass(frozen=True, slots=True)
 class ItemOutcome:
     """What became of one task of an operation; done None: its turn has not come.

@@ -1,0 +1,84 @@
+"""Acting from the command line: on ids, on all that match, on operations, queues and workers."""
+
+from __future__ import annotations
+
+import json
+
+from crewtop.model.task import RunOutcome
+from crewtop.store import lease
+from tests.e2e.conftest import Site
+from tests.store.helpers import beat, end, put, take
+
+
+async def failed(site: Site, n: int, crew: str = "a") -> list[int]:
+    ids = await put(site.database, *[crew] * n, max_attempts=1)
+    for claim in await take(site.database, limit=n, crews=(crew,)):
+        await end(site.database, claim, RunOutcome.FAILED, error="no")
+    return ids
+
+
+async def test_all_that_match_are_acted_on_counted_and_taken_back(site: Site) -> None:
+    await failed(site, 3)
+    held = await failed(site, 1, crew="b")
+    await site.sql("UPDATE crewtop.tasks SET key = 'k', key_scope = 'live' WHERE id = $1", held[0])
+    [twin] = await put(site.database, "b")
+    await site.sql("UPDATE crewtop.tasks SET key = 'k', key_scope = 'live' WHERE id = $1", twin)
+    code, out, _ = await site.crewtop("retry", "--filter", "status:failed", "--reason", "quota is back", "--yes")
+    assert (code, out) == (1, "3 retried, 1 refused: 1 key already held (operation 1)\n")
+    code, out, _ = await site.crewtop("operations", "--json")
+    [operation] = json.loads(out)
+    assert (operation["scope"], operation["reason"], operation["state"]) == ("status:failed", "quota is back", "done")
+    code, out, _ = await site.crewtop("operations", "show", "1")
+    assert f"{held[0]}: not retried: key k is held by task {twin}" in out
+    assert await site.crewtop("undo", "1", "--yes") == (0, "3 undone (operation 2)\n", "")
+    assert await site.sql("SELECT count(*) FROM crewtop.tasks WHERE status = 'failed'") == 4
+    code, out, _ = await site.crewtop("operations")
+    assert [line.split()[:3] for line in out.splitlines()[1:]] == [["2", "undo", "1"], ["1", "retry", "done"]]
+
+
+async def test_before_anything_is_done_the_scope_is_told(site: Site) -> None:
+    await failed(site, 2)
+    await failed(site, 1, crew="b")
+    code, out, err = await site.crewtop("retry", "--filter", "status:failed crew:a")
+    assert (code, out) == (2, "")
+    assert "retry 2 tasks that match status:failed crew:a: 2 failed" in err
+    assert "1 others do not match and stay as they are" in err
+    assert await site.sql("SELECT count(*) FROM crewtop.operations") == 0
+    code, _, err = await site.crewtop("cancel", "--filter", "crew:nobody", "--yes")
+    assert (code, err) == (0, "nothing to cancel: no task matches that is pending, retry, running, waiting\n")
+
+
+async def test_tasks_are_moved_raised_edited_rerun_and_deleted(site: Site) -> None:
+    [first] = await failed(site, 1)
+    assert (await site.crewtop("move", "1", "--to", "fast", "-y"))[:2] == (0, "1: moved\n")
+    assert (await site.crewtop("priority", "1", "--to", "critical", "-y"))[:2] == (0, "1: reprioritised\n")
+    assert (await site.crewtop("edit", "1", "--input", "order=A-2", "-y"))[:2] == (0, "1: edited\n")
+    assert (await site.crewtop("rerun", "1", "-y"))[:2] == (0, "1: rerun as task 2\n")
+    assert (await site.crewtop("delete", "1", "-y"))[:2] == (0, "1: deleted\n")
+    row = "SELECT concat_ws(' ', id, queue, priority, rerun_of, inputs) FROM crewtop.tasks"
+    assert await site.sql(row) == f'2 fast 1 {first} {{"order": "A-2"}}'
+
+
+async def test_queues_and_workers_are_steered_through_the_database(site: Site) -> None:
+    await put(site.database, "a", queue="q")
+    await lease.heartbeat(site.database, beat("w1"))
+    for arguments, said in (
+        (("pause", "q", "--reason", "invoice"), "q is paused: what runs goes on\n"),
+        (("resume", "q"), "q goes on\n"),
+        (("boost", "q", "60"), "q: tasks rise by one priority every 60 s\n"),
+        (("limit", "crew", "a", "--max-running", "2"), "crew a: at most 2 running\n"),
+        (("limit", "crew", "a", "--none"), "crew a: no limit\n"),
+        (("slots", "w1", "9"), "asked w1 for 9 slots\n"),
+        (("drain", "w1"), "asked w1 to drain\n"),
+    ):
+        assert await site.crewtop(*arguments) == (0, said, ""), arguments
+    orders = await lease.heartbeat(site.database, beat("w1"))
+    assert (orders.desired_slots, orders.draining) == (9, True)
+    for arguments, complaint in (
+        (("pause", "nowhere"), "there is no queue nowhere: `crewtop snapshot` lists them"),
+        (("drain", "nobody"), "there is no live worker nobody: `crewtop snapshot` lists them"),
+        (("retry",), 'retry what? Name tasks by id, or say --filter "status:failed crew:NAME"'),
+        (("undo", "7", "-y"), "there is no operation 7: `crewtop operations` lists them"),
+    ):
+        code, _, err = await site.crewtop(*arguments)
+        assert (code, err) == (2, f"crewtop: {complaint}\n")
