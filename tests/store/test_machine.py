@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Coroutine
 from datetime import timedelta
 from typing import Any
@@ -160,7 +161,7 @@ class Shop(RuleBasedStateMachine):
     @invariant()
     def every_change_of_status_is_in_the_table(self) -> None:
         for actor, old, new in self.do(changes(self.database)):
-            movers = MOVERS[actor.partition(":")[0]]
+            movers = MOVERS[re.split("[ :]", actor)[0]]
             assert exists(movers, TaskStatus(old) if old else None, TaskStatus(new)), (actor, old, new)
 
     @invariant()

@@ -139,7 +139,7 @@ CREATE INDEX task_dependencies_of ON crewtop.task_dependencies (task_id);
 
 CREATE VIEW crewtop.task_history AS
     SELECT id AS task_id, 1 AS version, created_at AS at, NULL AS old_status,
-           CASE WHEN dependencies > 0 THEN 'waiting' ELSE 'pending' END AS new_status,
+           CASE WHEN dependencies > 0 AND rerun_of IS NULL THEN 'waiting' ELSE 'pending' END AS new_status,
            NULL::bigint AS run_id,
            CASE WHEN schedule IS NOT NULL THEN 'schedule ' || schedule
                 WHEN rerun_of IS NOT NULL THEN 'rerun of task ' || rerun_of ELSE 'producer' END AS actor, NULL AS reason
