@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -62,9 +63,18 @@ def pgbouncer(dsn: str) -> Iterator[str]:
             process.wait()
 
 
-def _wait_for(socket: Path, process: subprocess.Popen[bytes], log: Path) -> None:
+def _wait_for(socket_file: Path, process: subprocess.Popen[bytes], log: Path) -> None:
     deadline = time.monotonic() + PATIENCE_SECONDS
-    while not socket.exists():
+    while not _listens(socket_file):
         if process.poll() is not None or time.monotonic() > deadline:
             pytest.fail(f"pgbouncer did not start: {log.read_text() if log.exists() else 'no log'}")
         time.sleep(0.02)
+
+
+def _listens(socket_file: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(socket_file))
+        except (FileNotFoundError, ConnectionRefusedError):
+            return False
+        return True

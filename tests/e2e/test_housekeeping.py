@@ -124,5 +124,5 @@ async def test_everything_works_through_pgbouncer_in_transaction_mode(site: Site
         await site.until("(SELECT failed_runs = 2 FROM crewtop.tasks WHERE id = $1)", failing)
         code, out, _ = await site.crewtop("snapshot", "--json")
         assert (code, json.loads(out)["postgres"]["up"]) == (0, True)
-        assert "pooled=true" in site.logs().lower()
+        assert 'event=postgres pooled then="nothing is prepared"' in site.logs()
         assert "traceback" not in site.logs().lower()
