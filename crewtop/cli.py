@@ -201,15 +201,17 @@ def enqueue(
     budget: Annotated[
         float | None, typer.Option("--budget", metavar="SECONDS", help="Kill a run after so long.")
     ] = None,
+    at: Annotated[str | None, typer.Option("--at", metavar="TIME", help="Not before then.")] = None,
+    key: Annotated[str | None, typer.Option("--key", help="Not if a live task of the crew has this key.")] = None,
+    after: Annotated[
+        list[int] | None, typer.Option("--after", metavar="ID", help="Once this task has ended; may be repeated.")
+    ] = None,
 ) -> None:
     """Put a task into a queue and print its id."""
-    from crewtop.commands.enqueue import enqueue_task
+    from crewtop.commands.enqueue import Asked, enqueue_task
 
-    raise typer.Exit(
-        run(
-            enqueue_task(configuration(context), crew, inputs or [], inputs_json, queue, priority, max_attempts, budget)
-        )
-    )
+    asked = Asked(queue, priority, max_attempts, budget, at, key, tuple(after or ()))
+    raise typer.Exit(run(enqueue_task(configuration(context), crew, inputs or [], inputs_json, asked)))
 
 
 @app.command()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 import typer
@@ -14,17 +15,24 @@ from crewtop.model.errors import Refused
 from crewtop.model.task import Priority
 from crewtop.queue import Queue
 from crewtop.stores import stores
+from crewtop.text import shown
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A task's options as typed. budget in seconds; at is a date and time; after are ids of tasks to wait for."""
+
+    queue: str
+    priority: str
+    max_attempts: int
+    budget: float | None
+    at: str | None
+    key: str | None
+    after: tuple[int, ...]
 
 
 async def enqueue_task(
-    configuration: Configuration,
-    crew: str,
-    pairs: list[str],
-    inputs_json: str | None,
-    queue_name: str,
-    priority: str,
-    max_attempts: int,
-    budget_seconds: float | None,
+    configuration: Configuration, crew: str, pairs: list[str], inputs_json: str | None, asked: Asked
 ) -> int:
     """Put one task in and print its id. Raises Refused for inputs that are not K=V or not a JSON object."""
     inputs = inputs_of(pairs, inputs_json)
@@ -35,12 +43,19 @@ async def enqueue_task(
         task_id = await Queue(opened, settings.queue.max_input_bytes).enqueue(
             crew,
             inputs,
-            queue=queue_name,
-            priority=priority_of(priority),
-            max_attempts=max_attempts,
-            budget=_budget(budget_seconds),
+            queue=asked.queue,
+            priority=priority_of(asked.priority),
+            max_attempts=asked.max_attempts,
+            budget=_budget(asked.budget),
+            run_at=_time(asked.at),
+            key=asked.key,
+            depends_on=asked.after,
         )
-    typer.echo(task_id)
+    if not task_id.new:
+        typer.echo(
+            f"crewtop: note: task {task_id} holds the key {shown(asked.key or '')!r}: nothing new was put in", err=True
+        )
+    typer.echo(int(task_id))
     return 0
 
 
@@ -50,6 +65,16 @@ def priority_of(text: str) -> int:
     if text.lower() not in names:
         raise Refused(f"priority {text} is out of range: use 0 to 4, or critical, high, normal, low")
     return names[text.lower()]
+
+
+def _time(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise Refused(f"--at {text!r} is no date and time: use one like 2026-12-24T18:00+01:00") from None
+    return at if at.tzinfo else at.astimezone()  # as the operator's own clock shows it
 
 
 def _budget(seconds: float | None) -> timedelta | None:
