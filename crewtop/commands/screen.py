@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from crewtop import toml
 from crewtop.model.errors import CrewtopError, Unavailable
 from crewtop.model.filters import TaskFilter
-from crewtop.model.operations import Action, OperationResult, Target
+from crewtop.model.operations import Action, Matching, Operation, OperationResult, Order, Scope, Target
 from crewtop.model.snapshot import Body, Excerpt, LogLines, Snapshot, TaskDetail, TaskPage
 
 if TYPE_CHECKING:
@@ -148,7 +149,8 @@ class Opening:
                     timeout=SCREEN_TIMEOUT_SECONDS,
                     prepared=False,
                 ) as opened:
-                    self._monitor = monitor(opened, settings.screen.no_progress_seconds)
+                    screen = settings.screen
+                    self._monitor = monitor(opened, screen.no_progress_seconds, timedelta(minutes=screen.undo_minutes))
                     await asyncio.Event().wait()
             except CrewtopError as error:
                 self._why = str(error)
@@ -182,9 +184,29 @@ class Opening:
         """As Monitor.log."""
         return self._open.log(run_id)
 
-    async def act(self, action: Action, targets: Sequence[Target], reason: str | None) -> OperationResult:
+    async def act(self, order: Order, targets: Sequence[Target]) -> OperationResult:
         """As Monitor.act."""
-        return await self._open.act(action, targets, reason)
+        return await self._open.act(order, targets)
+
+    async def price(self, action: Action, matching: Matching) -> Scope:
+        """As Monitor.price."""
+        return await self._open.price(action, matching)
+
+    def act_on_all(self, order: Order, matching: Matching) -> AsyncIterator[Operation]:
+        """As Monitor.act_on_all."""
+        return self._open.act_on_all(order, matching)
+
+    def undo(self, operation_id: int) -> AsyncIterator[Operation]:
+        """As Monitor.undo."""
+        return self._open.undo(operation_id)
+
+    async def refusals(self, operation_id: int) -> Mapping[str, int]:
+        """As Monitor.refusals."""
+        return await self._open.refusals(operation_id)
+
+    async def pause_queue(self, queue: str, *, paused: bool) -> None:
+        """As Monitor.pause_queue."""
+        await self._open.pause_queue(queue, paused=paused)
 
     async def set_slots(self, worker_id: str, slots: int) -> None:
         """As Monitor.set_slots."""

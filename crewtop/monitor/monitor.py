@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -112,6 +112,10 @@ class Monitor:
     def undo(self, operation_id: int) -> AsyncIterator[Operation]:
         """Take an operation back; tells how far that has come."""
         return operations.undo(self._database, self._live, operation_id, None, self._undo_within)
+
+    async def refusals(self, operation_id: int) -> Mapping[str, int]:
+        """How many tasks of an operation were refused for which reason."""
+        return await store.refusals(self._database, operation_id)
 
     async def pause_queue(self, queue: str, *, paused: bool) -> None:
         """Let workers claim nothing from a queue, or let them go on."""

@@ -6,21 +6,34 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from textual.app import App, ComposeResult
 
+from crewtop.model.operations import Operation
 from crewtop.model.snapshot import Snapshot, TaskDetail, TaskPage
 from crewtop.tui.canvas import Canvas
 from crewtop.tui.driver import calm_driver
-from crewtop.tui.effects import Act, Copy, Drain, Effect, LoadBody, Quit, SetSlots
+from crewtop.tui.effects import (
+    Act,
+    ActOnAll,
+    Copy,
+    Drain,
+    Effect,
+    LoadBody,
+    PauseQueue,
+    Price,
+    Quit,
+    SetSlots,
+    Undo,
+)
 from crewtop.tui.feed import TIMEOUT_SECONDS, Feed
 from crewtop.tui.look import Colours, Look, colours_of
 from crewtop.tui.options import ScreenOptions
 from crewtop.tui.reading import Job
 from crewtop.tui.session import Session
-from crewtop.tui.source import Source, Unavailable
+from crewtop.tui.source import Refused, Source, Unavailable
 from crewtop.tui.theme import Theme, load
 from crewtop.tui.views.tasks import Request
 
@@ -115,18 +128,48 @@ class CrewtopApp(App[int], inherit_bindings=False):
                 self.exit(0)
             case Copy(text):
                 self.copy_to_clipboard(text)
+            case LoadBody():
+                self._order(self._load(effect))
+            case _:
+                self._send(effect)
+
+    def _send(self, effect: Effect) -> None:
+        """Carry out what changes tasks, queues or workers, or asks about it."""
+        match effect:
             case Act():
                 self._order(self._act(effect))
+            case Price():
+                self._order(self._price(effect))
+            case ActOnAll(order, matching):
+                self._spawn(self._follow_operation(lambda: self.source.act_on_all(order, matching)))
+            case Undo(operation_id):
+                self._spawn(self._follow_operation(lambda: self.source.undo(operation_id)))
+            case PauseQueue(queue, paused):
+                self._order(self._tell(self.source.pause_queue(queue, paused=paused)))
             case SetSlots(worker_id, slots):
                 self._order(self._tell(self.source.set_slots(worker_id, slots)))
             case Drain(worker_id):
                 self._order(self._tell(self.source.drain(worker_id)))
-            case LoadBody():
-                self._order(self._load(effect))
 
     async def _act(self, effect: Act) -> None:
         async with self._reporting("nothing done"):
-            self.session.acted(await self.source.act(effect.action, effect.targets, None))
+            self.session.acted(await self.source.act(effect.order, effect.targets))
+        self._pages.poke()
+        self._details.poke()
+
+    async def _price(self, effect: Price) -> None:
+        async with self._reporting("nothing done"):
+            self.session.priced(effect, await self.source.price(effect.order.action, effect.matching))
+
+    async def _follow_operation(self, begin: Callable[[], AsyncIterator[Operation]]) -> None:
+        """Show how far an operation has come, for as long as it takes; a worker carries it on if this screen ends."""
+        async with self._reporting("the operation stands still", seconds=None):
+            async for operation in begin():
+                self.session.acting.progress = operation
+                self._show()
+            self.session.ended(operation, await self.source.refusals(operation.id))
+        self.session.acting.progress = None
+        self._show()
         self._pages.poke()
         self._details.poke()
 
@@ -142,12 +185,12 @@ class CrewtopApp(App[int], inherit_bindings=False):
                 self.session.detail.take_body(effect.run_id, effect.body, excerpt)
 
     @contextlib.asynccontextmanager
-    async def _reporting(self, what: str) -> Any:
+    async def _reporting(self, what: str, seconds: float | None = TIMEOUT_SECONDS) -> Any:
         """Say in a line why something asked for was not done; paint in any case."""
         try:
-            async with asyncio.timeout(TIMEOUT_SECONDS):
+            async with asyncio.timeout(seconds):
                 yield
-        except Unavailable as error:
+        except (Refused, Unavailable) as error:
             self.session.say(f"{what}: {error}", "wrong")
         except TimeoutError:
             self.session.say(f"{what} as far as is known: no answer within {TIMEOUT_SECONDS:g} s", "wrong")

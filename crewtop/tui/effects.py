@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from crewtop.model.filters import TaskFilter
-from crewtop.model.operations import Action, Target
+from crewtop.model.operations import Matching, Order, Target
 from crewtop.tui.actions import View
 from crewtop.tui.paint import Role
 from crewtop.tui.source import Body
@@ -15,8 +15,40 @@ from crewtop.tui.source import Body
 class Act:
     """Apply an action to tasks as they were seen."""
 
-    action: Action
+    order: Order
     targets: tuple[Target, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Count and price what an action would reach, to ask about it; typed is the filter as the operator knows it."""
+
+    order: Order
+    matching: Matching
+    typed: str
+
+
+@dataclass(frozen=True, slots=True)
+class ActOnAll:
+    """Apply an action to every task that matches and is as the operator saw it."""
+
+    order: Order
+    matching: Matching
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """Take an operation back."""
+
+    operation_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class PauseQueue:
+    """Let workers claim nothing from a queue, or let them go on."""
+
+    queue: str
+    paused: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,4 +112,4 @@ class Quit:
     """End the screen."""
 
 
-Effect = Act | SetSlots | Drain | Copy | LoadBody | Open | Go | Say | Quit
+Effect = Act | Price | ActOnAll | Undo | PauseQueue | SetSlots | Drain | Copy | LoadBody | Open | Go | Say | Quit

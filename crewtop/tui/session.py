@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from crewtop import words
 from crewtop.model.filters import TaskFilter
-from crewtop.model.operations import Action, OperationResult
+from crewtop.model.operations import Action, Operation, OperationResult, Scope
 from crewtop.model.snapshot import Snapshot
+from crewtop.tui.acting import Acting
 from crewtop.tui.actions import Command, View, command_for
-from crewtop.tui.effects import Copy, Drain, Effect, Go, Open, Quit, Say, SetSlots
+from crewtop.tui.effects import Copy, Drain, Effect, Go, Open, PauseQueue, Price, Quit, Say, SetSlots
 from crewtop.tui.manner import Manner, safe
 from crewtop.tui.options import INTERVALS_SECONDS, ScreenOptions
 from crewtop.tui.paint import Line, Role, Span
@@ -21,7 +22,7 @@ from crewtop.tui.views.detail import Detail
 from crewtop.tui.views.header import Steady
 from crewtop.tui.views.help import Help, Palette
 from crewtop.tui.views.overview import Overview
-from crewtop.tui.views.question import Question, about_tasks
+from crewtop.tui.views.question import Blank, Question, about_all
 from crewtop.tui.views.tasks import Tasks
 from crewtop.tui.views.workers import Workers
 
@@ -47,6 +48,7 @@ class Session:
         self.overview = Overview(self.manner)
         self.tasks = Tasks(self.manner)
         self.workers = Workers(self.manner, options.pool_worker)
+        self.acting = Acting(self.manner)
         self.detail: Detail | None = None
         self.view = View.OVERVIEW
         self.snapshot: Snapshot | None = None
@@ -84,13 +86,17 @@ class Session:
     def acted(self, result: OperationResult) -> None:
         """What became of an operation."""
         self.tasks.unmark()
-        refused = [f"{item.task_id} {safe(item.why)}" for item in result.refused]
-        parts = [f"{words.count(result.done)} {_PAST[result.action]}"] if result.done else []
-        parts += [f"{words.count(len(refused))} refused"] if refused else []
-        self.message = [(", ".join(parts), "watch" if refused else "moving")]
-        self.message += [(line, "text") for line in refused[:5]]
-        if len(refused) > 5:
-            self.message.append((f"and {words.count(len(refused) - 5)} more", "muted"))
+        self.message = self.acting.acted(result)
+
+    def priced(self, asked: Price, scope: Scope) -> None:
+        """What an action on all that match would reach: now it can be asked about."""
+        if self.overlay is None:
+            self._carry_out(about_all(asked, scope, self.manner))
+
+    def ended(self, operation: Operation, refusals: Mapping[str, int]) -> None:
+        """What became of an operation over all that matched, or of an undoing."""
+        self.tasks.unmark()
+        self.message = self.acting.ended(operation, refusals)
 
     def say(self, text: str, role: Role = "text") -> None:
         """Tell the operator one line."""
@@ -145,6 +151,8 @@ class Session:
         edit = self.tasks.edit
         if isinstance(self.overlay, Palette):
             edit = self.overlay.edit
+        elif isinstance(self.overlay, Blank):
+            edit = self.overlay.answer
         if edit is not None:
             edit.insert(text)
 
@@ -153,6 +161,8 @@ class Session:
         if command.acting and (reason := self.refusal()) is not None:
             self.say(reason, "watch")
             return None
+        if command.name not in tuple(Action) and command.name != "everything":
+            self.acting.all_matching = False
         own = getattr(self, f"_do_{command.name}", None)
         effect = own() if own is not None else self._in_view(command.name)
         return self._carry_out(effect)
@@ -182,9 +192,13 @@ class Session:
         chosen = self.tasks.chosen
         if self.view is View.DETAIL:
             chosen = (self.detail.detail.task,) if self.detail and self.detail.detail else ()
-        if not chosen:
-            return Say("no task is under the cursor: choose one")
-        return about_tasks(action, chosen, self.manner)
+        return self.acting.about(action, chosen, self.tasks.matching, self.tasks.typed)
+
+    def _do_everything(self) -> Effect:
+        return self.acting.everything(self.tasks.typed)
+
+    def _do_undo(self) -> Effect | Question:
+        return self.acting.undo()
 
     def _carry_out(self, effect: Effect | Question | None) -> Effect | None:
         match effect:
@@ -212,6 +226,8 @@ class Session:
                 self.say(f"asked for {words.count(slots)} slots")
             case Drain():
                 self.say("asked it to drain")
+            case PauseQueue(queue, paused):
+                self.say(f"asked for {queue} to " + ("pause" if paused else "go on"))
 
     # Ways
 
@@ -310,14 +326,8 @@ class Session:
         marks = []
         if self.options.read_only or (self.snapshot is not None and self.snapshot.read_only):
             marks.append(Span("read-only", "watch"))
+        if self.acting.words:
+            marks.append(Span(self.acting.words, "moving" if self.acting.progress else "watch", True))
         if self.frozen:
             marks.append(Span("frozen", "watch", True))
         return marks
-
-
-_PAST = {
-    Action.RETRY: "retried",
-    Action.FAIL: "failed",
-    Action.REQUEUE: "requeued",
-    Action.CANCEL: "cancelled or being cancelled",
-}

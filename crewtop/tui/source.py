@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Protocol
 
+from crewtop.model.errors import Refused as Refused
 from crewtop.model.errors import Unavailable as Unavailable
 from crewtop.model.filters import TaskFilter
-from crewtop.model.operations import Action, OperationResult, Target
+from crewtop.model.operations import Action, Matching, Operation, OperationResult, Order, Scope, Target
 from crewtop.model.snapshot import Body as Body
 from crewtop.model.snapshot import Excerpt, Snapshot, TaskDetail, TaskPage
 from crewtop.model.snapshot import LogLines as LogLines
@@ -34,8 +35,28 @@ class Source(Protocol):
         """What the run printed so far, then what it prints, until the caller stops or the run ends."""
         ...
 
-    async def act(self, action: Action, targets: Sequence[Target], reason: str | None) -> OperationResult:
+    async def act(self, order: Order, targets: Sequence[Target]) -> OperationResult:
         """Apply an operator's action to the tasks as seen. Raises Unavailable if it cannot be done; nothing waits."""
+        ...
+
+    async def price(self, action: Action, matching: Matching) -> Scope:
+        """What an action over a filter would reach and cost."""
+        ...
+
+    def act_on_all(self, order: Order, matching: Matching) -> AsyncIterator[Operation]:
+        """Apply an operator's action to every task that matches; tells how far it has come until it ends."""
+        ...
+
+    def undo(self, operation_id: int) -> AsyncIterator[Operation]:
+        """Take an operation back; tells how far that has come. Raises Refused where it cannot be."""
+        ...
+
+    async def refusals(self, operation_id: int) -> Mapping[str, int]:
+        """How many tasks of an operation were refused for which reason."""
+        ...
+
+    async def pause_queue(self, queue: str, *, paused: bool) -> None:
+        """Let workers claim nothing from a queue, or let them go on."""
         ...
 
     async def set_slots(self, worker_id: str, slots: int) -> None:

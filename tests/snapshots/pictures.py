@@ -18,7 +18,7 @@ from crewtop.model.snapshot import Health
 from crewtop.tui.app import CrewtopApp, build
 from crewtop.tui.look import Colours
 from crewtop.tui.options import ScreenOptions
-from tests.tui.fixtures import BUSY, EMPTY, Shop, many, task
+from tests.tui.fixtures import BUSY, EMPTY, Shop, many, task, usd
 
 SIZES = ((80, 24), (120, 40), (200, 50))
 DRESSES: dict[str, tuple[str, Colours]] = {
@@ -89,7 +89,8 @@ def _without_redis() -> Shop:
 
 
 def _bulk() -> Shop:
-    return Shop(rows=tuple(task(48_000 - i, "failed", attempt=3, error="429 quota exhausted") for i in range(60)))
+    dear = {"attempt": 3, "cost": usd("0.90"), "error": "429 quota exhausted"}
+    return Shop(rows=tuple(task(48_000 - i, "failed", **dear) for i in range(60)))
 
 
 def _dead(app: CrewtopApp) -> None:
@@ -123,6 +124,9 @@ PICTURES += [
     Picture("confirm-few-80x24", (80, 24), keys=(*FEW, "R")),
     Picture("confirm-mixed", keys=("2", "down", "space", "down", "down", "space", "down", "down", "space", "C")),
     Picture("confirm-many", keys=("2", *("space",) * 34, "R", "3", "4"), shop=_bulk),
+    Picture("confirm-all", keys=(*MARKED, "A", "R")),
+    Picture("confirm-move", (80, 24), keys=("2", *("down",) * 9, "M", "q")),
+    Picture("confirm-pause", (80, 24), keys=("P",)),
     Picture("confirm-drain", (80, 24), keys=("4", "D")),
     Picture("tasks-acted", (80, 24), keys=(*FEW, "R", "enter"),
             shop=lambda: Shop(outcomes={47_800: "not retried: completed 0.3 s ago"})),

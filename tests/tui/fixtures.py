@@ -11,7 +11,17 @@ from decimal import Decimal
 
 from crewtop.model.filters import TaskFilter
 from crewtop.model.money import Money
-from crewtop.model.operations import Action, ItemOutcome, OperationResult, Target
+from crewtop.model.operations import (
+    Action,
+    ItemOutcome,
+    Matching,
+    Operation,
+    OperationResult,
+    Order,
+    Scope,
+    State,
+    Target,
+)
 from crewtop.model.snapshot import (
     CallRow,
     Excerpt,
@@ -377,6 +387,14 @@ HOSTILE = (
 """Texts that terminals would obey (case C02) and that markup would parse (case C03)."""
 
 
+SCOPE = Scope(NOW, 96, {"failed": 96}, tuple(range(48_000, 47_990, -1)), usd("4.10", 2, 300), 30, 248)
+
+
+def operation(action: Action, done: int, state: State = "running") -> Operation:
+    """An operation over 96 tasks of which so many are done."""
+    return Operation(7, action, None, state, NOW, None, "dana@ops1", "ops", None, "crew:research", 96, done, 0, None)
+
+
 @dataclass
 class Shop:
     """A Source over fixed data that a test may change between ticks. down makes every read fail with that reason."""
@@ -387,7 +405,10 @@ class Shop:
     log_lines: tuple[str, ...] = LOG
     down: str | None = None
     hang: bool = False
-    acted: list[tuple[Action, tuple[Target, ...]]] = field(default_factory=list)
+    acted: list[tuple[Order, tuple[Target, ...] | Matching]] = field(default_factory=list)
+    scope: Scope = SCOPE
+    go_on: asyncio.Event = field(default_factory=asyncio.Event)
+    undone: list[int] = field(default_factory=list)
     asked: list[tuple[str, str, int]] = field(default_factory=list)
     outcomes: dict[int, str] = field(default_factory=dict)
     limits: list[int] = field(default_factory=list)
@@ -432,13 +453,38 @@ class Shop:
         yield LogLines(self.log_lines)
         await asyncio.Event().wait()
 
-    async def act(self, action: Action, targets: Sequence[Target], reason: str | None) -> OperationResult:
+    async def act(self, order: Order, targets: Sequence[Target]) -> OperationResult:
         await self._reachable()
-        self.acted.append((action, tuple(targets)))
+        self.acted.append((order, tuple(targets)))
         items = tuple(
             ItemOutcome(t.task_id, t.task_id not in self.outcomes, self.outcomes.get(t.task_id, "")) for t in targets
         )
-        return OperationResult(1, action, items)
+        return OperationResult(1, order.action, items)
+
+    async def price(self, action: Action, matching: Matching) -> Scope:
+        await self._reachable()
+        return self.scope
+
+    async def act_on_all(self, order: Order, matching: Matching) -> AsyncIterator[Operation]:
+        await self._reachable()
+        self.acted.append((order, matching))
+        for done in (0, 41):
+            yield operation(order.action, done)
+            await self.go_on.wait()
+        yield operation(order.action, 96, "done")
+
+    async def undo(self, operation_id: int) -> AsyncIterator[Operation]:
+        await self._reachable()
+        self.undone.append(operation_id)
+        yield operation(Action.UNDO, 96, "done")
+
+    async def refusals(self, operation_id: int) -> dict[str, int]:
+        await self._reachable()
+        return {}
+
+    async def pause_queue(self, queue: str, *, paused: bool) -> None:
+        await self._reachable()
+        self.asked.append(("pause" if paused else "resume", queue, 0))
 
     async def set_slots(self, worker_id: str, slots: int) -> None:
         await self._reachable()

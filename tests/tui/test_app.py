@@ -8,13 +8,14 @@ from dataclasses import replace
 
 from textual.pilot import Pilot
 
-from crewtop.model.operations import Action, Target
+from crewtop.model.filters import TaskFilter
+from crewtop.model.operations import Action, Matching, Order, Target
 from crewtop.model.snapshot import Excerpt
 from crewtop.tui.app import CrewtopApp, build
 from crewtop.tui.options import ScreenOptions
 from crewtop.tui.views.tasks import PAGE
 from tests.snapshots.pictures import DETAIL, settled
-from tests.tui.fixtures import STUCK, Shop, many
+from tests.tui.fixtures import NOW, STUCK, Shop, many
 
 
 def screen(shop: Shop, **options: object) -> CrewtopApp:
@@ -45,8 +46,31 @@ async def test_a_retry_reaches_the_source_with_the_version_that_was_seen() -> No
     async with app.run_test(size=(120, 40)) as pilot:
         await press(pilot, "2", *["down"] * 9, "R", "enter")
         await until(pilot, lambda: bool(app.session.message))
-        assert shop.acted == [(Action.RETRY, (Target(47_802, 7),))]
+        assert shop.acted == [(Order(Action.RETRY), (Target(47_802, 7),))]
         assert "47802 not retried: completed 0.3 s ago" in shown(app)
+
+
+async def test_an_action_on_all_that_match_shows_its_progress_and_can_be_taken_back() -> None:
+    shop = Shop()
+    app = screen(shop)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(pilot, "2", "A", "R", "enter")
+        assert shop.acted == [(Order(Action.RETRY), Matching(TaskFilter(), NOW))]
+        await until(pilot, lambda: "retry 0 of 96" in shown(app))
+        shop.go_on.set()
+        await until(pilot, lambda: "96 retried (operation 7)" in shown(app))
+        assert "of 96" not in shown(app)
+        await press(pilot, "u", "enter")
+        await until(pilot, lambda: "96 undone (operation 7)" in shown(app))
+        assert shop.undone == [7]
+
+
+async def test_a_queue_is_paused_through_the_source() -> None:
+    shop = Shop()
+    app = screen(shop)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(pilot, "P", "enter")
+        assert shop.asked == [("pause", "support", 0)]
 
 
 async def test_an_action_that_the_store_cannot_take_is_said_to_be_undone() -> None:

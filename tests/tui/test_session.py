@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crewtop.model.filters import TaskFilter
-from crewtop.model.operations import Action, ItemOutcome, OperationResult, Target
+from crewtop.model.operations import Action, ItemOutcome, Matching, OperationResult, Order, Target
 from crewtop.model.snapshot import Health, TaskDetail, TaskPage
 from crewtop.tui.actions import COMMANDS, View, command_for
-from crewtop.tui.effects import Act, Copy, Drain, Quit, SetSlots
+from crewtop.tui.effects import Act, ActOnAll, Copy, Drain, PauseQueue, Price, Quit, SetSlots, Undo
 from crewtop.tui.options import ScreenOptions
 from crewtop.tui.session import Session
 from crewtop.tui.source import LogLines
 from crewtop.tui.views.question import Question
-from tests.tui.fixtures import BUSY, HOSTILE, LOG, NOW, STUCK, TASKS, excerpt, task
+from tests.tui.fixtures import BUSY, HOSTILE, LOG, NOW, SCOPE, STUCK, TASKS, excerpt, operation, task
 
 
 class Clock:
@@ -89,7 +89,7 @@ def test_an_action_is_fixed_at_the_press_whatever_comes_after() -> None:
     assert isinstance(made.overlay, Question)
     moved = (*(replace(row, version=99) for row in TASKS[:9]), task(60_000, "failed", version=1))
     made.tasks.take(TaskPage(NOW, moved, False), made.tasks.request)
-    assert keys(made, "enter") == Act(Action.RETRY, (Target(47_802, 7),))
+    assert keys(made, "enter") == Act(Order(Action.RETRY), (Target(47_802, 7),))
 
 
 def test_escape_keeps_all_as_it_is() -> None:
@@ -101,7 +101,85 @@ def test_escape_keeps_all_as_it_is() -> None:
 def test_marked_tasks_are_acted_on_and_the_cursor_is_not() -> None:
     made = session()
     effect = keys(made, "2", *["down"] * 9, "space", "space", "R", "enter")
-    assert effect == Act(Action.RETRY, (Target(47_802, 7), Target(47_801, 7)))
+    assert effect == Act(Order(Action.RETRY), (Target(47_802, 7), Target(47_801, 7)))
+
+
+def test_all_that_match_are_another_key_than_the_marked_ones() -> None:
+    """Case C28: the scope is that of the list as it was drawn, and stated before anything is done."""
+    made = session()
+    keys(made, "2", "/", *"crew:research", "enter")
+    assert made.tasks.matching is None
+    made.tasks.take(TaskPage(NOW, TASKS, False), made.tasks.request)
+    assert keys(made, "space", "A") is None
+    assert "for all that match crew:research" in picture(made)
+    asked = keys(made, "R")
+    assert asked == Price(Order(Action.RETRY), Matching(TaskFilter(crews=("research",)), NOW), "crew:research")
+    assert isinstance(asked, Price)
+    made.priced(asked, SCOPE)
+    shown = picture(made)
+    assert "Retry all 96 failed tasks" in shown
+    assert "crew:research   248 others stay as they are" in shown
+    assert "≥ $4.10" in shown
+    assert "30 that came since the list was drawn are not included" in shown
+    assert keys(made, "enter") == ActOnAll(asked.order, asked.matching)
+    keys(made, "R")
+    assert "Retry all" not in picture(made)
+
+
+@pytest.mark.parametrize("between", ["down", "A", "2"])
+def test_all_is_forgotten_when_something_else_is_done_first(between: str) -> None:
+    made = session()
+    keys(made, "2", *["down"] * 9, "A", between, *["up"] * (between == "down"), "R")
+    assert isinstance(made.overlay, Question)
+    assert made.overlay.title == "Retry 1 failed task"
+
+
+def test_a_large_action_is_confirmed_by_typing_its_count() -> None:
+    made = session()
+    asked = Price(Order(Action.RETRY), Matching(TaskFilter(), NOW), "")
+    made.priced(asked, replace(SCOPE, count=12_300))
+    assert keys(made, "enter") is None
+    assert keys(made, *"12300", "enter") == ActOnAll(asked.order, asked.matching)
+    made.priced(asked, replace(SCOPE, count=0))
+    assert "nothing to retry matches no filter" in picture(made)
+
+
+def test_where_to_is_asked_first() -> None:
+    made = session()
+    keys(made, "2", *["down"] * 9, "M", "enter")
+    assert "name a queue" in picture(made)
+    keys(made, *"quick", "enter")
+    assert "Move 1 failed task to quick" in picture(made)
+    assert keys(made, "enter") == Act(Order(Action.MOVE, "quick"), (Target(47_802, 7),))
+    keys(made, "B", "7", "enter")
+    assert "use 0 to 4" in picture(made)
+    assert keys(made, "backspace", "1", "enter", "enter") == Act(Order(Action.PRIORITY, 1), (Target(47_802, 7),))
+
+
+def test_the_last_operation_can_be_taken_back_and_a_delete_cannot() -> None:
+    made = session()
+    keys(made, "u")
+    assert "done nothing that could be undone" in picture(made)
+    made.ended(operation(Action.RETRY, 96, "done"), {})
+    assert "96 retried (operation 7)" in picture(made)
+    assert keys(made, "u", "enter") == Undo(7)
+    made.ended(operation(Action.DELETE, 96, "done"), {})
+    keys(made, "u")
+    assert "a delete cannot be undone" in picture(made)
+
+
+def test_how_far_an_operation_has_come_is_said_in_the_header() -> None:
+    made = session()
+    made.acting.progress = operation(Action.RETRY, 41)
+    assert "retry 41 of 96" in picture(made)
+
+
+def test_a_queue_is_paused_and_goes_on_from_the_overview() -> None:
+    made = session()
+    assert keys(made, "P") is None
+    assert "nothing more is claimed from it: 812 ready; 20 running go on" in picture(made)
+    assert keys(made, "enter") == PauseQueue("support", True)
+    assert keys(made, "down", "P", "enter") == PauseQueue("research", False)
 
 
 def test_the_outcome_is_said_task_by_task() -> None:
@@ -117,7 +195,7 @@ def test_the_outcome_is_said_task_by_task() -> None:
     assert "7 not retried: completed 0.3 s ago" in picture(made)
 
 
-@pytest.mark.parametrize("key", ["R", "F", "U", "C"])
+@pytest.mark.parametrize("key", ["R", "F", "U", "C", "N", "M", "B", "X", "A"])
 def test_acting_keys_refuse_while_the_database_is_away(key: str) -> None:
     made = session()
     made.fail("postgres: connection refused")
@@ -263,7 +341,7 @@ def test_help_and_palette_know_every_command() -> None:
 
 def test_acting_keys_are_capitals_or_far_from_reading_keys() -> None:
     acting = {key for command in COMMANDS if command.acting for key in command.keys}
-    assert acting == {"R", "F", "U", "C", "D", "<", ">"}
+    assert acting == {*"RFUCNMBXAPuD<>"}
     assert command_for("R", View.OVERVIEW) is None
 
 

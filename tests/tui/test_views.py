@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from crewtop.model.operations import Action
+from crewtop.model.operations import Action, Order
 from crewtop.model.snapshot import Health, Snapshot, TaskPage
 from crewtop.tui.manner import Manner
 from crewtop.tui.paint import Line
@@ -19,7 +19,7 @@ from crewtop.tui.views.question import Question, about_tasks
 from crewtop.tui.views.tasks import Tasks
 from crewtop.tui.views.timeline import Axis, bars
 from crewtop.tui.views.workers import Workers
-from tests.tui.fixtures import BUSY, COMPLETED, EMPTY, NOW, STUCK, TASKS, task
+from tests.tui.fixtures import BUSY, COMPLETED, EMPTY, NOW, STUCK, TASKS, task, usd
 
 
 def text(lines: list[Line]) -> str:
@@ -88,24 +88,26 @@ def test_latency_stays_while_it_means_the_same() -> None:
 
 
 def test_a_question_names_count_ids_effect_cost_and_what_is_left_out() -> None:
-    question = about_tasks(Action.RETRY, [TASKS[9], TASKS[10], TASKS[7]], Manner())
+    question = about_tasks(Order(Action.RETRY), [TASKS[9], TASKS[10], TASKS[7]], Manner())
     assert isinstance(question, Question)
     shown = text(question.lines(100, Manner()))
-    for words in ("Retry 2 failed tasks", "47802", "47801", "runs again now", "$0.0022", "not included: 1 completed"):
+    for words in ("Retry 2 failed tasks", "47802", "47801", "runs again now", "$0.00073", "not included: 1 completed"):
         assert words in shown
 
 
-def test_more_than_twenty_have_to_be_typed() -> None:
-    question = about_tasks(Action.RETRY, [task(i, "failed") for i in range(1, 26)], Manner())
+@pytest.mark.parametrize(("count", "cost"), [(101, "0.01"), (25, "0.50")])
+def test_many_tasks_or_dear_ones_have_to_be_typed(count: int, cost: str) -> None:
+    tasks = [task(i, "failed", cost=usd(cost)) for i in range(count)]
+    question = about_tasks(Order(Action.RETRY), tasks, Manner())
     assert isinstance(question, Question)
     assert question.press("enter") is True
-    for key in "25":
+    for key in str(count):
         question.press(key)
     assert question.press("enter") == question.effect
 
 
 def test_nothing_eligible_is_said_and_not_asked() -> None:
-    said = about_tasks(Action.RETRY, [TASKS[0], TASKS[7]], Manner())
+    said = about_tasks(Order(Action.RETRY), [TASKS[0], TASKS[7]], Manner())
     assert not isinstance(said, Question)
     assert said.words == "nothing to retry: 1 running, 1 completed"
 
@@ -169,7 +171,7 @@ def test_ascii_mode_sends_no_character_of_ours_beyond_ascii() -> None:
     tasks.take(TaskPage(NOW, TASKS[:15], True), tasks.request)
     detail = Detail(manner, STUCK.task.id)
     detail.take(STUCK.task.id, replace(STUCK, inputs=COMPLETED.inputs))
-    question = about_tasks(Action.CANCEL, TASKS[:3], manner)
+    question = about_tasks(Order(Action.CANCEL), TASKS[:3], manner)
     assert isinstance(question, Question)
     for lines in (
         overview.lines(120, 40),

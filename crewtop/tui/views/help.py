@@ -81,13 +81,14 @@ class Palette:
         self._place = 0
 
     def matches(self) -> list[Command]:
-        """The commands that have every typed word in their name or help."""
+        """The commands that have every typed word in their name or help; those that have them in their name first."""
         typed = self.edit.text.lower().split()
-        return [
+        found = [
             command
             for command in commands_in(self.view)
             if command.name not in _NOT_LISTED and all(w in f"{command.name} {command.help}".lower() for w in typed)
         ]
+        return sorted(found, key=lambda command: not all(word in command.name for word in typed))
 
     def press(self, key: str) -> Command | bool:
         """True while it stays open, False when dropped, or the chosen command."""

@@ -17,6 +17,7 @@ from crewtop.tui.selection import Selection
 from crewtop.tui.views import figures
 from crewtop.tui.views.cells import lead, moved
 from crewtop.tui.views.problems import Problem, problems
+from crewtop.tui.views.question import Question, about_pause
 from crewtop.tui.views.tables import QUEUE_COLUMNS, RUNNING_COLUMNS, in_order, queue_cells, running_cells
 
 MOST_PROBLEMS = 8
@@ -54,7 +55,7 @@ class Overview:
         if first and snapshot.queues:
             self.selection.place(len(self._problems[:MOST_PROBLEMS]))
 
-    def do(self, command: str, height: int) -> Effect | None:
+    def do(self, command: str, height: int) -> Effect | Question | None:
         """Obey a command."""
         if moved(self.selection, command, height):
             return None
@@ -63,6 +64,10 @@ class Overview:
             return Say("what was under the cursor is gone: choose again") if self._shown else None
         if command in ("open", "log"):
             return _opened(chosen, "log" if command == "log" else None)
+        if command == "pause_queue":
+            if not isinstance(chosen, QueueRow):
+                return Say("no queue is under the cursor: choose one")
+            return about_pause(chosen)
         if command == "copy":
             return Copy(str(chosen.task_id) if isinstance(chosen, RunningRow) else chosen.name)
         return None

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from crewtop import words
 from crewtop.model import filters
 from crewtop.model.filters import SORTS, FilterError, TaskFilter, parse
+from crewtop.model.operations import Matching
 from crewtop.model.snapshot import TaskPage, TaskRow
 from crewtop.tui.actions import View
 from crewtop.tui.columns import Fitted, heading, row
@@ -69,6 +70,11 @@ class Tasks:
             return tuple(self._marked.values())
         current = self.selection.current
         return (self._rows[current],) if current is not None else ()
+
+    @property
+    def matching(self) -> Matching | None:
+        """All that match the filter and stand as the list shows them; None while the list answers an older filter."""
+        return Matching(self.request.task_filter, self.page.at) if self.page is not None and not self.loading else None
 
     @property
     def loading(self) -> bool:
