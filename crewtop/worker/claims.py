@@ -27,6 +27,13 @@ GATHER_SECONDS = 0.005
 """How long a worker with work for all its slots waits for more of them to be free: a claim of a hundred tasks costs
 little more than one of ten."""
 
+QUICK_SECONDS = 0.05
+"""Where half of the slots' runs were over within this, and none has lasted longer, more is claimed than there are slots
+for: the next runs are there when these end, instead of after another round trip."""
+
+AHEAD_SECONDS = 0.5
+"""What was claimed ahead and has not been started after this goes back: its turn may be elsewhere."""
+
 
 class Claimer:
     """Takes tasks while there are slots for them. zygote: None while nothing can be started; slots: runs at once."""
@@ -42,6 +49,10 @@ class Claimer:
         self._crews = list(work.crews)
         self._changed = asyncio.Event()
         self._stopped = asyncio.Event()
+        self._ahead: list[Claim] = []
+        self._ahead_since = 0.0
+        self._ended = 0
+        self._quick_until = 0.0
         self._look = True
         self._backlog = False
         self._look_at = 0.0
@@ -54,17 +65,30 @@ class Claimer:
 
     def changed(self) -> None:
         """A slot may be free, or the last run over."""
+        if self._roster.ended - self._ended >= self.slots / 2:
+            self._ended = self._roster.ended
+            self._quick_until = time.monotonic() + QUICK_SECONDS
+        free = self.slots - len(self._roster)
+        if self._ahead and free > 0 and self.zygote is not None:
+            now, self._ahead = self._ahead[:free], self._ahead[free:]
+            self._ahead_since = time.monotonic()
+            self._roster.start(now, self.zygote)
         self._changed.set()
 
     def stop(self) -> None:
-        """Claim no more."""
+        """Claim no more, and hand back what has not been started."""
         self._stopped.set()
+        self._hand_back("its worker drains")
         self._changed.set()
+
+    def held(self) -> dict[int, int]:
+        """What is claimed and not started, as run_id to task_id."""
+        return {claim.run_id: claim.task_id for claim in self._ahead}
 
     async def run(self) -> None:
         """Claim until told to stop, or in a burst until nothing is left; then wait for the runs to end."""
         while not self._stopped.is_set():
-            if not self._look or self._free() <= 0:
+            if not self._look or self._wanted() <= 0:
                 await self._rest()
                 continue
             await self._gather()
@@ -72,11 +96,19 @@ class Claimer:
                 break
         await self._roster.empty()
 
-    def _free(self) -> int:
+    def _wanted(self) -> int:
+        """How many tasks to claim."""
         if self.zygote is None or self._recorder.full:
             return 0
-        free = self.slots - len(self._roster)
-        return min(free, 1) if self._roster.unable else free
+        free = self.slots - len(self._roster) - len(self._ahead)
+        if self._roster.unable:
+            return min(free, 1)
+        return min(self.slots, free + (self.slots if self._is_quick() else 0))
+
+    def _is_quick(self) -> bool:
+        now = time.monotonic()
+        shared = self._work.settings.crews_per_process > 1
+        return shared and now < self._quick_until and now - self._roster.oldest(now) < QUICK_SECONDS
 
     def _nothing_runs(self) -> bool:
         return not len(self._roster) and not self._recorder.unstored()
@@ -86,12 +118,14 @@ class Claimer:
 
     async def _claim(self) -> bool:
         """Claim and start; answers whether there was anything."""
+        wanted = self._wanted()
+        if wanted <= 0:  # no longer, after a moment of gathering
+            return True
         self._look = False
         self._look_at = time.monotonic() + self._work.settings.poll_seconds * random.uniform(0.75, 1.25)
-        free = self._free()
         try:
             claims = await lease.claim(
-                self._database, self._worker_id, self._work.queues, self._crews, free,
+                self._database, self._worker_id, self._work.queues, self._crews, wanted,
                 self._work.settings.lease_seconds,
             )  # fmt: skip
         except CrewtopError as error:
@@ -101,25 +135,33 @@ class Claimer:
             await self._pause(self._failures)
             return True
         self._failures = 0
-        self._start(claims)
-        self._backlog = len(claims) == free
+        self._take(claims)
+        self._backlog = len(claims) == wanted
         self._look = self._look or self._backlog
         if claims and self._roster.unable:
             await self._pause(self._roster.unable)  # it could start nothing: others shall have a chance
         return bool(claims)
 
-    def _start(self, claims: list[Claim]) -> None:
+    def _take(self, claims: list[Claim]) -> None:
+        """Start them as far as there are slots."""
+        if not self._ahead:
+            self._ahead_since = time.monotonic()
+        self._ahead += claims
         if self._stopped.is_set():
-            self._roster.give_back(claims, "its worker drains")
+            self._hand_back("its worker drains")
         elif self.zygote is None:
-            self._roster.give_back(claims, "not started: this worker has no executors just now")
+            self._hand_back("not started: this worker has no executors just now")
         else:
-            self._roster.start(claims, self.zygote)
+            self.changed()
+
+    def _hand_back(self, why: str) -> None:
+        claims, self._ahead = self._ahead, []
+        self._roster.give_back(claims, why)
 
     async def _gather(self) -> None:
-        """Where there is a backlog, wait a moment until half of the slots are free."""
+        """Where there is a backlog, wait a moment until it can be a large portion."""
         until = time.monotonic() + GATHER_SECONDS
-        while self._backlog and self._free() * 2 < self.slots and not self._stopped.is_set():
+        while self._backlog and self._wanted() * 2 < self.slots and not self._stopped.is_set():
             left = until - time.monotonic()
             if left <= 0:
                 return
@@ -128,7 +170,12 @@ class Claimer:
     async def _rest(self) -> None:
         """Until something changed, or it is time to look again and there is a slot for what may be found."""
         left = max(0.0, self._look_at - time.monotonic())
-        await self._wait(left if self._free() > 0 else None)
+        if self._ahead:
+            await self._wait(AHEAD_SECONDS)
+            if self._ahead and time.monotonic() - self._ahead_since > AHEAD_SECONDS:
+                self._hand_back("not started: this worker's slots are taken")
+        else:
+            await self._wait(left if self._wanted() > 0 else None)
         if time.monotonic() >= self._look_at or (self._work.burst and self._nothing_runs()):
             self._look = True
 

@@ -30,7 +30,7 @@ WATCH_SECONDS = 0.25
 class Roster:
     """The runs. scratch: where each process has a folder of its own; changed is called when a run has ended.
 
-    unable: how many runs in a row could not be started, for want of a process.
+    unable: how many runs in a row could not be started, for want of a process; ended: how many have ended.
     """
 
     def __init__(
@@ -43,6 +43,7 @@ class Roster:
         changed: Callable[[], None],
     ) -> None:
         self.unable = 0
+        self.ended = 0
         self._runs: dict[int, Run] = {}
         self._empty = asyncio.Event()
         self._empty.set()
@@ -57,6 +58,10 @@ class Roster:
 
     def __len__(self) -> int:
         return len(self._runs)
+
+    def oldest(self, now: float) -> float:
+        """The monotonic second at which the run that lasts longest was started; now where there is none."""
+        return next(iter(self._runs.values())).started if self._runs else now
 
     def held(self) -> dict[int, int]:
         """Every run whose lease is this worker's, as run_id to task_id: also those whose end is not stored yet."""
@@ -133,6 +138,7 @@ class Roster:
         self._ended([(run, report)])
 
     def _ended(self, ends: Sequence[tuple[Run, Finish]]) -> None:
+        self.ended += len(ends)
         for run, report in ends:
             self._runs.pop(report.run_id, None)
             self.unable = self.unable + 1 if run.unstarted else 0

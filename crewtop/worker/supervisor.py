@@ -145,7 +145,7 @@ class Supervisor:
             return None
         if now - self._held_since < lease_seconds / 2:
             return None
-        return set(self._roster.held())
+        return set(self._held())
 
     def _beat(self) -> Beat:
         cpu, memory = self._usage.measure()
@@ -158,13 +158,16 @@ class Supervisor:
             queues=self._work.queues,
             crews=tuple(self._work.crews),
             slots=self._claimer.slots,
-            runs=self._roster.held(),
+            runs=self._held(),
             lease_seconds=self._work.settings.lease_seconds,
             draining=self._draining,
             cpu_percent=cpu,
             memory_bytes=memory,
             drain_seconds_left=self._drain_seconds_left(),
         )
+
+    def _held(self) -> dict[int, int]:
+        return self._roster.held() | self._claimer.held()
 
     def _drain_seconds_left(self) -> float | None:
         if self._hurrying is None:

@@ -125,3 +125,14 @@ async def test_a_run_that_makes_no_progress_is_ended_where_that_is_wanted(site: 
     open_gate(site)
     assert await site.queue.result(waits, timeout=60) == 0
     assert await site.sql("SELECT outcome FROM crewtop.runs WHERE task_id = $1", stalled) == "stalled"
+
+
+async def test_what_was_claimed_ahead_of_slow_runs_goes_back_to_the_queue(site: Site) -> None:
+    await site.queue.enqueue_many([Task("mark", {"n": n}) for n in range(200)])
+    ids = await waiting(site, 12)
+    site.worker("--slots", "4", "--crews-per-process", "4")
+    await began(site, 4)
+    await site.until("count(*) = 4 FROM crewtop.tasks WHERE crew = 'wait' AND status = 'running'")
+    open_gate(site)
+    assert [await site.queue.result(task_id, timeout=60) for task_id in ids] == list(range(12))
+    assert await site.sql("SELECT sum(failed_runs + crashed_runs + interrupted_runs) FROM crewtop.tasks") == 0
