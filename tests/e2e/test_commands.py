@@ -11,6 +11,7 @@ import pytest
 
 from crewtop.cli import hoisted
 from crewtop.model.task import RunOutcome
+from crewtop.store.schema import SCHEMA_VERSION
 from tests.e2e.conftest import Site
 from tests.store.helpers import end, put, take
 
@@ -151,7 +152,7 @@ async def test_a_pool_without_crews_says_so_at_once(site: Site) -> None:
 async def test_db_check_and_init_say_what_there_is(site: Site, dsn: str) -> None:
     code, out, _ = await site.crewtop("db", "check")
     assert code == 0
-    assert "schema version 1" in out
+    assert f"schema version {SCHEMA_VERSION}" in out
     await site.sql("DROP SCHEMA crewtop CASCADE")
     code, _, err = await site.crewtop("tasks")
     assert code == 2
@@ -159,8 +160,8 @@ async def test_db_check_and_init_say_what_there_is(site: Site, dsn: str) -> None
     assert "run `crewtop db init`" in err
     code, out, _ = await site.crewtop("db", "init")
     assert code == 0
-    assert out.endswith("created, version 1\n")
-    assert (await site.crewtop("db", "init"))[1].endswith("already there, version 1\n")
+    assert out.endswith(f"created, version {SCHEMA_VERSION}\n")
+    assert (await site.crewtop("db", "init"))[1].endswith(f"already there, version {SCHEMA_VERSION}\n")
 
 
 async def test_the_screens_process_never_imports_crewai(site: Site) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
@@ -11,9 +13,10 @@ from hypothesis import strategies as st
 from crewtop.model.events import CallEnded, Raised, Returned, from_line, to_line
 from crewtop.model.filters import FilterError, TaskFilter, parse, words
 from crewtop.model.money import Money, total
-from crewtop.model.operations import RULES, Action
+from crewtop.model.operations import RULES, Action, Operation, summary
 from crewtop.model.stuck import stuck_reason
 from crewtop.model.task import TaskStatus
+from crewtop.model.transitions import TRANSITIONS, Mover, exists
 
 
 @pytest.mark.parametrize(
@@ -82,6 +85,36 @@ def test_a_line_that_is_no_event_is_refused(line: bytes) -> None:
         from_line(line)
 
 
-def test_every_action_says_what_it_does_and_leaves_completed_tasks_alone() -> None:
+def test_every_action_says_what_it_does_and_changes_no_completed_task() -> None:
     assert RULES.keys() == set(Action)
-    assert all(rule.effect and TaskStatus.COMPLETED not in rule.eligible for rule in RULES.values())
+    assert all(rule.effect and rule.past for rule in RULES.values())
+    touching = {action for action, rule in RULES.items() if TaskStatus.COMPLETED in rule.eligible}
+    assert touching == {Action.RERUN, Action.DELETE, Action.UNDO}
+
+
+def test_no_transition_leads_away_from_completed() -> None:
+    assert {change.new for change in TRANSITIONS} == set(TaskStatus)
+    assert all(change.old is not TaskStatus.COMPLETED for change in TRANSITIONS)
+    assert exists(frozenset({Mover.WORKER}), TaskStatus.RUNNING, TaskStatus.COMPLETED)
+    assert not exists(frozenset({Mover.OPERATOR}), TaskStatus.RUNNING, TaskStatus.COMPLETED)
+
+
+def test_an_operation_is_summed_up_with_its_refusals_by_reason() -> None:
+    operation = Operation(
+        1,
+        Action.RETRY,
+        None,
+        "done",
+        datetime(2026, 3, 14, tzinfo=UTC),
+        None,
+        "ann",
+        "ops",
+        None,
+        None,
+        500,
+        480,
+        20,
+        None,
+    )
+    assert summary(operation, {"key already held": 20}) == "480 retried, 20 refused: 20 key already held"
+    assert summary(replace(operation, refused=0, total=1_500), {}) == "480 retried, 1,020 left as they were"

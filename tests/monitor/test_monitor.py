@@ -12,7 +12,7 @@ from crewtop.live.fast_lane import FastLane
 from crewtop.model.errors import CrewtopError, Unavailable
 from crewtop.model.filters import TaskFilter
 from crewtop.model.money import Money
-from crewtop.model.operations import Action, Target
+from crewtop.model.operations import Action, Order, Target
 from crewtop.model.pricing import Tokens
 from crewtop.model.snapshot import QueueRow
 from crewtop.model.task import RunOutcome
@@ -204,7 +204,7 @@ async def test_stuck_runs_come_with_their_reason(database: Database, monitor: Mo
 
 async def test_acting_through_the_monitor_is_recorded(database: Database, monitor: Monitor) -> None:
     [task_id] = await put(database, "a")
-    result = await monitor.act(Action.CANCEL, [Target(task_id, 1)], "not needed")
+    result = await monitor.act(Order(Action.CANCEL, reason="not needed"), [Target(task_id, 1)])
     assert (result.done, result.refused) == (1, ())
     assert await one(database, "SELECT actor LIKE '%@%' FROM crewtop.operations")
 
