@@ -1,9 +1,10 @@
 """`make bench-engine`: crewtop against the other queues, on one fresh Postgres and Valkey, in the same run.
 
-Throughput: no-op jobs, one worker process that runs 100 at once, every round from empty tables after a checkpoint,
-contestants in turn. Enqueue is timed in the producer, over an open connection, from the list of inputs to the answer of
-the library's bulk call. Drain is timed from the first line of the first job (so that nobody's start counts, nor
-anybody's first claim) until Postgres, or Redis, says that no job is left un-ended, which is asked every 10 ms.
+Throughput: no-op jobs, one worker process that runs 100 at once, every round from empty tables, contestants in turn;
+between enqueue and drain, VACUUM ANALYZE and a checkpoint, as time would bring them. Enqueue is timed in the producer,
+over an open connection, from the list of inputs to the answer of the library's bulk call. Drain is timed from the first
+line of the first job (so that nobody's start counts, nor anybody's first claim) until Postgres, or Redis, says that no
+job is left un-ended, which is asked every 10 ms.
 
 Latency: an idle worker, one job at a time at random moments; from before the producer's call to the job's first line.
 
@@ -94,7 +95,7 @@ async def _throughput(arena: Arena, contestants: list[Contestant], jobs: int, ro
         for one in contestants[number:] + contestants[:number]:  # nobody is always first
             await arena.clear(one)
             enqueued[one].append((await arena.ask(one, "enqueue", str(jobs)))["rate"])
-            await arena.postgres.execute("CHECKPOINT")
+            await arena.settle()
             drained[one].append(await _drain(arena, one, jobs))
     title = f"{jobs:,} no-op jobs, one worker process, {SLOTS} at once, median of {rounds}"
     heading = ("queue", "enqueue, jobs/s", "crewtop is", "drain, jobs/s", "crewtop is")
@@ -175,8 +176,7 @@ async def _fill(arena: Arena, tasks: int) -> None:
     chunk = 50_000
     for start in range(0, tasks, chunk):
         await arena.ask(SHARING, "enqueue", str(min(chunk, tasks - start)))
-    await arena.postgres.execute("VACUUM ANALYZE")
-    await arena.postgres.execute("CHECKPOINT")
+    await arena.settle()
 
 
 async def _first(arena: Arena, jobs: int) -> float:

@@ -64,11 +64,16 @@ class Arena:
         return dict(json.loads(out)) if out else {}
 
     async def clear(self, contestant: Contestant) -> None:
-        """Empty its tables, and let Postgres write out what is dirty, so that nobody pays for those before."""
+        """Empty its tables."""
         if contestant.in_redis:
             await self.redis.flushall()
         else:
             await self.postgres.execute(contestant.clear)
+        await self.settle()
+
+    async def settle(self) -> None:
+        """Give the planner its statistics and write out what is dirty, so that nobody pays for what went before."""
+        await self.postgres.execute("VACUUM ANALYZE")
         await self.postgres.execute("CHECKPOINT")
 
     async def left(self, contestant: Contestant) -> bool:
