@@ -168,7 +168,7 @@ def portion(tasks: Sequence[NewTask]) -> Portion:
 
 
 class Claim(NamedTuple):
-    """A task that a worker now holds. run_id is the lease token; inputs is JSON text; failures are spent attempts.
+    """A task that a worker now holds. run_id is the lease token; inputs is JSON text; retries count runs gone wrong.
 
     crashes: runs whose process died under them. earlier_runs: 0 if this is the task's first. dependencies: tasks whose
     results it gets. A tuple in the order of claim.sql's columns: made at every claim, it has to be cheap.
@@ -176,14 +176,10 @@ class Claim(NamedTuple):
 
     task_id: int
     run_id: int
-    queue: str
     crew: str
-    priority: int
     inputs: str
-    failures: int
-    retries: int
-    max_attempts: int
-    budget_seconds: float | None
+    retries: int = 0
+    budget_seconds: float | None = None
     crashes: int = 0
     earlier_runs: int = 0
     dependencies: int = 0

@@ -60,8 +60,8 @@ WITH rated AS MATERIALIZED (
     SET status = 'running', version = version + 1, worker_id = $1, run_id = nextval('crewtop.runs_id_seq'),
         lease_expires_at = now() + make_interval(secs => $5), cancel_requested_at = NULL
     WHERE t.id = ANY (ARRAY(SELECT id FROM allowed))
-    RETURNING t.id, t.run_id, t.version, t.queue, t.crew, t.priority, t.inputs, t.run_at, t.failed_runs, t.crashed_runs,
-              t.throttled_runs, t.max_attempts, t.budget_seconds, t.dependencies
+    RETURNING t.id, t.run_id, t.version, t.queue, t.crew, t.inputs, t.run_at, t.failed_runs, t.crashed_runs,
+              t.throttled_runs, t.budget_seconds, t.dependencies
 ), taken AS (
     UPDATE crewtop.slots AS s SET run_id = c.run_id
     FROM free AS f JOIN (
@@ -83,7 +83,7 @@ WITH rated AS MATERIALIZED (
                c.run_at, (SELECT finished_at FROM crewtop.runs WHERE task_id = p.id AND id = p.run_id))))
     FROM claimed AS c JOIN allowed AS p USING (id)
 )
-SELECT c.id AS task_id, c.run_id, c.queue, c.crew, c.priority, c.inputs::text, c.failed_runs AS failures,
-       c.failed_runs + c.crashed_runs + c.throttled_runs AS retries, c.max_attempts, c.budget_seconds,
+SELECT c.id AS task_id, c.run_id, c.crew, c.inputs::text,
+       c.failed_runs + c.crashed_runs + c.throttled_runs AS retries, c.budget_seconds,
        c.crashed_runs AS crashes, (p.run_id IS NOT NULL)::integer AS earlier_runs, c.dependencies
 FROM claimed AS c JOIN allowed AS p USING (id) ORDER BY p.place

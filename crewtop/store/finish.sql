@@ -4,7 +4,9 @@
 -- status = 'running' takes the partial index on running rows instead, and was 14 times slower. For the same reason a
 -- report carries its task along, found or not: joined later, a plan made for ten rows is quadratic in the batch.
 WITH report AS MATERIALIZED (
-    SELECT *
+    SELECT run_id, task_id, outcome, coalesce(seconds, 0) AS seconds, result, error_type, error, traceback,
+           coalesce(replaced, 0) AS replaced, log_tail, coalesce(delay, 0) AS delay, coalesce(terminal, false) AS terminal,
+           throttled_by
     FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::float8[], $6::text[], $7::text[], $8::text[],
                 $9::text[], $10::integer[], $11::text[], $12::float8[], $13::boolean[], $14::text[])
          AS r (run_id, task_id, outcome, seconds, result, error_type, error, traceback, replaced, log_tail, delay, terminal,
@@ -137,5 +139,5 @@ WITH report AS MATERIALIZED (
     FROM counted GROUP BY queue, crew
 )
 SELECT run_id, task_id, id IS NOT NULL AS accepted, new_status AS status,
-       ARRAY(SELECT DISTINCT queue FROM freed WHERE ready) AS freed
+       nullif(ARRAY(SELECT DISTINCT queue FROM freed WHERE ready), '{}') AS freed
 FROM judged
