@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo test check format chaos bench lock screenshots
+.PHONY: install demo test check format peers chaos bench bench-engine lock screenshots
 
 install: .venv/installed
 
@@ -28,13 +28,28 @@ format: install
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# DURATION=45s for a short one
+# The other queues, in a Python of their own: Oban needs 3.12 or newer.
+PEERS_PYTHON ?= $(shell command -v python3.13 >/dev/null && python3.13 -V >/dev/null 2>&1 && echo python3.13 \
+                  || PYENV_VERSION=$$(pyenv latest 3.13 2>/dev/null) pyenv which python3.13)
+
+peers: .venv-peers/installed
+
+.venv-peers/installed: benchmarks/peers/requirements.lock
+	$(PEERS_PYTHON) -m venv .venv-peers
+	.venv-peers/bin/pip install --quiet --requirement benchmarks/peers/requirements.lock
+	touch $@
+
+# DURATION=45s for a short one; ENGINE=pgqueuer and so on (after `make peers`) lets the same chaos loose on another queue
 DURATION ?= 30m
+ENGINE ?= crewtop
 chaos: install
-	$(BIN)/python -m tests.chaos $(DURATION)
+	$(BIN)/python -m tests.chaos $(DURATION) --engine $(ENGINE)
 
 bench: install
 	$(BIN)/python -m benchmarks
+
+bench-engine: install peers
+	$(BIN)/python -m benchmarks.engine_peers --backlog 1000000
 
 lock: install
 	$(BIN)/pip install --quiet uv
