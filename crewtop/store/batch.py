@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import asyncpg
 
@@ -44,16 +43,6 @@ async def work(database: Database, operation_id: int, limit: int = BATCH) -> Wor
     return Worked(operation, tuple(batch.kills), frozenset(woken))
 
 
-class _Applied(NamedTuple):
-    """A task that was changed. queue is set where workers have to be woken; run_id where a process has to be killed."""
-
-    id: int
-    status: str
-    queue: str | None
-    run_id: int | None
-    worker_id: str | None
-
-
 class _Batch:
     """The next tasks of one operation, locked: each is judged, and changed or refused."""
 
@@ -86,12 +75,10 @@ class _Batch:
         fit = self._judge(items.values())
         try:
             async with self._connection.transaction():
-                applied = await self._apply(fit)
+                await self._apply(fit)
         except asyncpg.UniqueViolationError:
-            applied = [change for task_id in fit for change in await self._apply_one(items[task_id])]
-        self._take(applied)
-        for task_id in set(fit) - {change.id for change in applied} - self._refused.keys():
-            self._refused[task_id] = Refusal(f"not {self._past}: another task needs it", "needed by others")
+            for task_id in fit:
+                await self._apply_one(items[task_id])
 
     async def record(self, reached: int) -> Operation:
         """Write what was refused, and how far the operation has come."""
@@ -128,43 +115,46 @@ class _Batch:
                 self._refused[item.task_id] = why_not
         return fit
 
-    async def _apply(self, fit: list[int]) -> list[_Applied]:
+    async def _apply(self, fit: list[int]) -> None:
         if not fit:
-            return []
+            return
         if self._action is Action.DELETE or self._undone == Action.RERUN:
-            gone = [row["id"] for row in await self._connection.fetch(statement("delete_tasks"), fit)]
-            await self._connection.execute(statement("mark_items"), self._id, gone, self._past)
-            return [_Applied(task_id, "deleted", None, None, None) for task_id in gone]
+            await self._delete(fit)
+            return
         if self._action is Action.RERUN:
-            rows = await self._connection.fetch(statement("rerun"), self._id, fit, self._past)
+            row = await self._connection.fetchrow(statement("rerun"), self._id, fit, self._past)
         elif self._action is Action.UNDO:
-            rows = await self._connection.fetch(statement("undo"), self._id, fit, self._undoes)
+            row = await self._connection.fetchrow(statement("undo"), self._id, fit, self._undoes)
         else:
-            rows = await self._connection.fetch(statement("operate"), self._id, fit, self._action, self._past)
-        return [_Applied(*row) for row in rows]
+            row = await self._connection.fetchrow(statement("operate"), self._id, fit, self._action, self._past)
+        assert row is not None
+        self._done += len(fit)
+        self.woken |= set(row["woken"])
+        self.ended += row["ended"]
+        self.kills += zip(row["workers"], row["runs"], strict=True)
 
-    async def _apply_one(self, item: Item) -> list[_Applied]:
+    async def _apply_one(self, item: Item) -> None:
         try:
             async with self._connection.transaction():
-                return await self._apply([item.task_id])
+                await self._apply([item.task_id])
         except asyncpg.UniqueViolationError:
             [now] = await self._look([item.task_id])
             self._refused[item.task_id] = key_held(self._action, item, now.holder or item.task_id)
-            return []
 
-    def _take(self, applied: Sequence[_Applied]) -> None:
-        self._done += len(applied)
-        for change in applied:
-            if change.queue is not None:
-                self.woken.add(change.queue)
-            if change.run_id is not None and change.worker_id is not None:
-                self.kills.append((change.worker_id, change.run_id))
-            if change.status in ("failed", "cancelled", "deleted") and self._action is not Action.RERUN:
-                self.ended.append(change.id)
+    async def _delete(self, fit: list[int]) -> None:
+        gone = [row["id"] for row in await self._connection.fetch(statement("delete_tasks"), fit)]
+        await self._connection.execute(statement("mark_items"), self._id, gone, self._past)
+        self._done += len(gone)
+        self.ended += gone
+        for task_id in set(fit).difference(gone):
+            self._refused[task_id] = Refusal(f"not {self._past}: another task needs it", "needed by others")
+
+
+_AT_STATUS, _AT_RESTORED = Item._fields.index("status"), Item._fields.index("restored")
+_STATUS: dict[str | None, TaskStatus | None] = {None: None, **{status.value: status for status in TaskStatus}}
 
 
 def _item(row: asyncpg.Record) -> Item:
-    status, restored = row["status"], row["restored"]
-    return Item(*row)._replace(
-        status=TaskStatus(status) if status else None, restored=TaskStatus(restored) if restored else None
-    )
+    values = list(row)
+    values[_AT_STATUS], values[_AT_RESTORED] = _STATUS[values[_AT_STATUS]], _STATUS[values[_AT_RESTORED]]
+    return Item(*values)

@@ -1,5 +1,5 @@
--- Do what operation $1, a $3, wants to its tasks $2: they are locked, and were judged fit. Answers what they became,
--- and whose process has to be killed.
+-- Do what operation $1, a $3, wants to its tasks $2: they are locked, and were judged fit. Answers the queues to wake, what
+-- has ended by it, and the runs whose process has to be killed, with their workers.
 -- Everything that a task becomes follows from itself and from $3: nothing here joins, so that a batch costs by its size.
 WITH operation AS MATERIALIZED (
     SELECT argument, actor, reason, 'operator:' || actor AS by FROM crewtop.operations WHERE id = $1
@@ -79,8 +79,8 @@ WITH operation AS MATERIALIZED (
     FROM fit AS f
     WHERE i.operation_id = $1 AND i.task_id = f.id AND i.task_id = ANY ($2::bigint[])
 )
-SELECT id, new_status AS status,
-       CASE WHEN new_status = 'pending' OR $3 = 'priority'
-            THEN CASE WHEN $3 = 'move' THEN (SELECT argument ->> 'queue' FROM operation) ELSE queue END END AS queue,
-       CASE WHEN taken OR new_status = 'running' THEN run_id END AS run_id, worker_id
-FROM fit
+SELECT ARRAY(SELECT DISTINCT CASE WHEN $3 = 'move' THEN (SELECT argument ->> 'queue' FROM operation) ELSE queue END
+             FROM fit WHERE new_status = 'pending' OR $3 = 'priority') AS woken,
+       ARRAY(SELECT id FROM fit WHERE $3 IN ('fail', 'cancel') AND new_status <> 'running') AS ended,
+       ARRAY(SELECT run_id FROM fit WHERE taken OR new_status = 'running' ORDER BY id) AS runs,
+       ARRAY(SELECT worker_id FROM fit WHERE taken OR new_status = 'running' ORDER BY id) AS workers

@@ -24,6 +24,4 @@ WITH fit AS MATERIALIZED (
     FROM fresh AS n
     WHERE i.operation_id = $1 AND i.task_id = n.rerun_of AND i.task_id = ANY ($2::bigint[])
 )
-SELECT rerun_of AS id, 'pending' AS status, queue,
-       NULL::bigint AS run_id, NULL::text AS worker_id
-FROM fresh
+SELECT ARRAY(SELECT DISTINCT queue FROM fresh) AS woken, '{}'::bigint[] AS ended, '{}'::bigint[] AS runs, '{}'::text[] AS workers

@@ -43,7 +43,6 @@ WITH was AS MATERIALIZED (
     FROM was AS w
     WHERE i.operation_id = $1 AND i.task_id = w.id AND i.task_id = ANY ($2::bigint[])
 )
-SELECT id, new_status AS status,
-       CASE WHEN new_status = 'pending' THEN coalesce(before ->> 'queue', left_queue) END AS queue,
-       NULL::bigint AS run_id, NULL::text AS worker_id
-FROM was
+SELECT ARRAY(SELECT DISTINCT coalesce(before ->> 'queue', left_queue) FROM was WHERE new_status = 'pending') AS woken,
+       ARRAY(SELECT id FROM was WHERE new_status IN ('failed', 'cancelled')) AS ended,
+       '{}'::bigint[] AS runs, '{}'::text[] AS workers
