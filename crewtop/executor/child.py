@@ -24,11 +24,13 @@ from crewtop.executor.failures import raised
 from crewtop.executor.loader import Work, load
 from crewtop.executor.reporter import Reporter, end_group
 from crewtop.executor.results import to_json
+from crewtop.executor.wire import Unpacker
 from crewtop.model.events import Assignment, Event, Loaded, Returned
 
 if TYPE_CHECKING:
     from crewtop.executor.listener import Listener
 
+_PIECE_BYTES = 256 * 1024
 _PR_SET_PDEATHSIG = 1
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
@@ -54,6 +56,17 @@ def run(assignment: Assignment, folder: str, events: int, log: int, zygote: int)
         traceback.print_exc()  # into the run's log, or the zygote's
     finally:
         os._exit(status)
+
+
+def wait(orders: socket.socket, folder: str, zygote: int) -> NoReturn:
+    """Wait for the run that a child forked ahead is for, and then run it; end with the zygote if none comes."""
+    with suppress(OSError, ValueError):  # the zygote is gone
+        _, (events, log), _, _ = socket.recv_fds(orders, 1, 2)
+        unpacker = Unpacker()
+        while piece := orders.recv(_PIECE_BYTES):
+            for message in unpacker.feed(piece):
+                run(Assignment(**message["start"]), folder, events, log, zygote)
+    os._exit(0)
 
 
 def leave_zygote(events: int, log: int, zygote: int) -> None:

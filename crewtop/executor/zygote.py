@@ -22,6 +22,7 @@ import tempfile
 import threading
 import traceback
 from collections import deque
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
@@ -35,6 +36,8 @@ from crewtop.model.events import Assignment
 
 _PIECE_BYTES = 256 * 1024
 _MOST_DESCRIPTORS = 64
+_QUIET_SECONDS = 0.02
+"""After so long without a message a spare child is forked: not within a burst of starts, which would wait for it."""
 
 
 def main() -> NoReturn:
@@ -124,6 +127,7 @@ class _Zygote:
         self._unpacker = Unpacker()
         self._descriptors: deque[int] = deque()
         self._pids: dict[int, int] = {}
+        self._spare: tuple[int, socket.socket] | None = None
 
     def serve(self) -> None:
         """Obey the worker until it is gone, then kill all runs."""
@@ -137,9 +141,14 @@ class _Zygote:
         finally:
             for pid in self._pids.values():
                 _kill_group(pid, signal.SIGKILL)
+            if self._spare:
+                os.kill(self._spare[0], signal.SIGKILL)
 
     def _turn(self) -> bool:
-        for key, _ in self._selector.select():
+        heard = self._selector.select(_QUIET_SECONDS if self._wants_spare() else None)
+        if not heard:
+            self._fork_spare()
+        for key, _ in heard:
             if key.fileobj is self._wake:
                 self._wake.recv(4096)
             elif not self._hear():
@@ -175,6 +184,11 @@ class _Zygote:
             os.close(log)
 
     def _fork(self, program: ModuleType, order: Assignment | Hosting, events: int, log: int) -> int:
+        if isinstance(order, Assignment) and (pid := self._send_spare(order, events, log)):
+            return pid
+        return self._forked(lambda zygote: program.run(order, self._folder, events, log, zygote))
+
+    def _forked(self, run: Callable[[int], NoReturn]) -> int:
         zygote = os.getpid()
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # one that comes before the child is ready waits
         pid = os.fork()
@@ -183,8 +197,38 @@ class _Zygote:
             self._selector.close()
             self._control.close()
             self._wake.close()
-            program.run(order, self._folder, events, log, zygote)
+            run(zygote)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+        return pid
+
+    def _wants_spare(self) -> bool:
+        return self._start == self._fork and self._spare is None
+
+    def _fork_spare(self) -> None:
+        """Fork a child ahead, while nothing else is to do: the next run then starts in a few milliseconds."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+
+            def wait(zygote: int) -> NoReturn:
+                ours.close()
+                child.wait(theirs, self._folder, zygote)
+
+            try:
+                self._spare = self._forked(wait), ours
+            except OSError:  # no process can be had now; the next run will say so
+                ours.close()
+
+    def _send_spare(self, order: Assignment, events: int, log: int) -> int | None:
+        """Give the run to the spare child; answers its id, or None where there is none, or no longer."""
+        if self._spare is None:
+            return None
+        (pid, orders), self._spare = self._spare, None
+        with orders:
+            try:
+                socket.send_fds(orders, [b"."], [events, log])
+                orders.sendall(packed({"start": asdict(order)}))
+            except OSError:
+                return None
         return pid
 
     def _spawn(self, program: ModuleType, order: Assignment | Hosting, events: int, log: int) -> int:
@@ -201,6 +245,9 @@ class _Zygote:
     def _reap(self) -> None:
         while ended := _reap_one():
             pid, status = ended
+            if self._spare and self._spare[0] == pid:
+                self._spare[1].close()
+                self._spare = None
             for key in [key for key, of_key in self._pids.items() if of_key == pid]:
                 del self._pids[key]
                 self._tell({"exited": key, "pid": pid, "status": status})
