@@ -19,7 +19,7 @@ RESULTS = "results"
 """The input under which a task finds the results of those that it depends on, by name."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)  # not frozen: that takes four times as long to make, and batches are large
 class Task:
     """A task to enqueue: the crew's registered name and its inputs, with everything that enqueue() takes.
 
@@ -117,7 +117,7 @@ def _alike(tasks: Sequence[Task], max_input_bytes: int) -> Portion | None:
     if _size(text) > max_input_bytes or storable_json(text)[1]:
         return None
     kinds = [checked_task(replace(first, inputs=None), max_input_bytes).kind for first in firsts.values()]
-    return Portion(kinds, numbers, text)
+    return Portion(kinds, numbers if len(kinds) > 1 else (), text)
 
 
 _PRIORITIES = range(5)

@@ -150,7 +150,9 @@ class Kind(NamedTuple):
 
 
 class Portion(NamedTuple):
-    """Plain tasks that one statement puts in: their kinds, each task's number among these (from 1), and their inputs.
+    """Plain tasks that one statement puts in: their kinds, each task's number among these, and their inputs.
+
+    Numbers begin at 1; none are given where all tasks are of the first kind.
 
     inputs is a JSON array with an object for each task: one text is handed over and taken apart much faster than many.
     """
