@@ -10,12 +10,13 @@ import pytest
 import crewtop
 from crewtop.admission import Task
 from crewtop.live.fast_lane import FastLane
+from crewtop.model.operations import Action, Target
 from crewtop.model.task import RunOutcome, TaskStatus
 from crewtop.queue import Queue
 from crewtop.store import dependents
 from crewtop.store.database import Database
 from crewtop.stores import Addresses, Stores
-from tests.store.helpers import counters_are_true, end, history_is_gapless, one, put, take, task
+from tests.store.helpers import act, counters_are_true, end, history_is_gapless, one, put, take, task
 
 
 @pytest.fixture
@@ -191,3 +192,26 @@ async def test_results_can_be_read_by_name_and_are_capped(queue: Queue, database
         ("a-2", "completed", None, 102),
     ]
     await put(database, "a")
+
+
+async def test_a_retried_dependent_waits_for_what_is_retried_with_it(queue: Queue, database: Database) -> None:
+    fan = await queue.fan_out([Task("a"), Task("a")], then=Task("a"))
+    for _ in fan.ids:
+        await works(database, RunOutcome.FAILED, error="x", terminal=True)
+    first, second = fan.ids
+
+    async def retry(*ids: int) -> dict[int, str]:
+        targets = [Target(i, (await task(database, i))["version"]) for i in ids]
+        return await act(database, Action.RETRY, *targets)
+
+    said = await retry(fan.then)
+    assert said[fan.then] == f"not retried: task {first}, on which it depends, has not completed: retry that one too"
+    await retry(second)
+    await works(database, result="2")
+    await retry(first, fan.then)
+    assert await queue.status(fan.then) is TaskStatus.WAITING
+    await works(database, result="1")
+    assert await queue.status(fan.then) is TaskStatus.PENDING
+    assert (await task(database, fan.then))["waiting_for"] == 0
+    await counters_are_true(database)
+    await history_is_gapless(database)

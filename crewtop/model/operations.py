@@ -164,7 +164,8 @@ class Item(NamedTuple):
     """A task of an operation as it stands when its turn comes. version None: there is no such task any more.
 
     since: seconds since its last change; waits: for other tasks; holder: the task that holds its key, if another one
-    does; needed_by: a task that has not ended and gets its result; restored: the status that undoing would bring back.
+    does; needed_by: a task that has not ended and gets its result; restored: the status that undoing would bring back;
+    lacks: a task that it depends on, and that failed, was cancelled or is gone.
     """
 
     task_id: int
@@ -180,6 +181,7 @@ class Item(NamedTuple):
     holder: int | None = None
     needed_by: int | None = None
     restored: TaskStatus | None = None
+    lacks: int | None = None
 
 
 class Refusal(NamedTuple):
@@ -207,6 +209,12 @@ def refusal(action: Action, item: Item) -> Refusal | None:
     if item.holder is not None and _takes_its_key(action, item):
         return key_held(action, item, item.holder)
     return None
+
+
+def lacking(item: Item) -> Refusal:
+    """The refusal of a retry that could only fail again."""
+    why = f"task {item.lacks}, on which it depends, has not completed: retry that one too"
+    return _refused(RULES[Action.RETRY], why, "a dependency has not completed")
 
 
 def key_held(action: Action, item: Item, holder: int) -> Refusal:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import asyncpg
 
-from crewtop.model.operations import RULES, Action, Item, Operation, Refusal, key_held, refusal, takes_a_key
+from crewtop.model.operations import RULES, Action, Item, Operation, Refusal, key_held, lacking, refusal, takes_a_key
 from crewtop.model.task import TaskStatus
 from crewtop.store import dependents
 from crewtop.store.database import Database, statement
@@ -106,6 +106,8 @@ class _Batch:
         keys: dict[tuple[str | None, str, str | None], int] = {}
         for item in items:
             why_not = refusal(self._action, item)
+            if why_not is None and self._action is Action.RETRY and item.lacks is not None:
+                why_not = lacking(item)
             key = takes_a_key(self._action, item) if why_not is None else None
             if key is not None and (first := keys.setdefault(key, item.task_id)) != item.task_id:
                 why_not = key_held(self._action, item, first)
@@ -126,6 +128,8 @@ class _Batch:
         elif self._action is Action.UNDO:
             row = await self._connection.fetchrow(statement("undo"), self._id, fit, self._undoes)
         else:
+            if self._action is Action.RETRY:
+                await self._connection.execute(statement("reopen_dependencies"), fit)
             row = await self._connection.fetchrow(statement("operate"), self._id, fit, self._action, self._past)
         assert row is not None
         self._done += len(fit)
