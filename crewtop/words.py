@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
 from crewtop.model.money import Money
+from crewtop.model.snapshot import TaskTies, Tied
 
 UNKNOWN = "?"
 NOTHING = "-"
@@ -14,6 +15,7 @@ NOTHING = "-"
 FEW = 20
 """Percentiles of fewer durations than this are marked."""
 
+_TIED_NAMED = 6
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3_600, 86_400, 31_536_000
 
 
@@ -56,6 +58,25 @@ def _two_units(seconds: int) -> str:
     else:
         return f"{seconds // _YEAR}y"
     return major if int(minor[:-1]) == 0 else major + minor
+
+
+def ties(found: TaskTies) -> list[str]:
+    """What a task has to do with others, one clause each; as written in the database: not yet safe to show."""
+    said = [
+        f"key {found.key} ({found.key_scope})" if found.key is not None else "",
+        f"schedule {found.schedule}" if found.schedule is not None else "",
+        f"rerun of {found.rerun_of}" if found.rerun_of is not None else "",
+        f"fanned out from {found.parent_id}" if found.parent_id is not None else "",
+        f"depends on {_tied(found.depends_on)}" if found.depends_on else "",
+        f"needed by {_tied(found.needed_by)}" if found.needed_by else "",
+    ]
+    return [clause for clause in said if clause]
+
+
+def _tied(others: tuple[Tied, ...]) -> str:
+    named = [f"{other.task_id} {other.status}" for other in others[:_TIED_NAMED]]
+    more = [f"{len(others) - _TIED_NAMED} more"] if len(others) > _TIED_NAMED else []
+    return ", ".join(named + more)
 
 
 def draining(busy: int, seconds_left: float | None) -> str:

@@ -8,12 +8,14 @@ from datetime import timedelta
 import pytest
 
 import crewtop
+from crewtop import words
 from crewtop.admission import Task
 from crewtop.live.fast_lane import FastLane
 from crewtop.model.operations import Action, Target
 from crewtop.model.task import RunOutcome, TaskStatus
+from crewtop.plain.tasks import task_text
 from crewtop.queue import Queue
-from crewtop.store import dependents
+from crewtop.store import console, dependents
 from crewtop.store.database import Database
 from crewtop.stores import Addresses, Stores
 from tests.store.helpers import act, counters_are_true, end, history_is_gapless, one, put, take, task
@@ -215,3 +217,16 @@ async def test_a_retried_dependent_waits_for_what_is_retried_with_it(queue: Queu
     assert (await task(database, fan.then))["waiting_for"] == 0
     await counters_are_true(database)
     await history_is_gapless(database)
+
+
+async def test_a_tasks_story_names_what_it_has_to_do_with(queue: Queue, database: Database) -> None:
+    fan = await queue.fan_out([Task("a", key="k-1")], then=Task("b"), parent=await queue.enqueue("p"))
+    child = await console.read_detail(database, fan.ids[0], 60.0)
+    gather = await console.read_detail(database, fan.then, 60.0)
+    assert child is not None
+    assert gather is not None
+    assert words.ties(child.ties) == [
+        "key k-1 (live)", f"fanned out from {child.ties.parent_id}", f"needed by {fan.then} waiting",
+    ]  # fmt: skip
+    assert f"depends on {fan.ids[0]} pending" in words.ties(gather.ties)
+    assert f"depends on {fan.ids[0]} pending" in task_text(gather)

@@ -308,6 +308,28 @@ class HistoryRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Tied:
+    """Another task that this one depends on, or that depends on it, under a name; status 'deleted': it is gone."""
+
+    name: str
+    task_id: int
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTies:
+    """What a task has to do with others: its key, where it comes from, what it waits for and what waits for it."""
+
+    key: str | None = None
+    key_scope: str | None = None
+    parent_id: int | None = None
+    rerun_of: int | None = None
+    schedule: str | None = None
+    depends_on: tuple[Tied, ...] = ()
+    needed_by: tuple[Tied, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class TaskDetail:
     """One task's whole story; runs newest first, calls and steps in the order in which they began."""
 
@@ -319,3 +341,4 @@ class TaskDetail:
     calls: tuple[CallRow, ...]
     history: tuple[HistoryRow, ...]
     calls_total: int = 0
+    ties: TaskTies = field(default_factory=TaskTies)

@@ -19,6 +19,8 @@ from crewtop.model.snapshot import (
     TaskDetail,
     TaskPage,
     TaskRow,
+    TaskTies,
+    Tied,
 )
 from crewtop.model.stuck import stuck_reason
 from crewtop.model.task import TaskStatus
@@ -26,6 +28,8 @@ from crewtop.store.database import Database, statement
 
 FIRST_CHUNK = 65_536
 """Characters of a long text that a task's story carries; the rest is read on demand."""
+
+MOST_TIES = 100
 
 COUNTED_DUE = 10_000
 """How many due tasks, and how many that are due later, are counted in a queue's priority."""
@@ -97,6 +101,7 @@ async def read_detail(database: Database, task_id: int, no_progress_seconds: flo
         steps = await connection.fetch(statement("task_steps"), task_id, FIRST_CHUNK)
         calls = await connection.fetch(statement("task_calls"), task_id)
         history = await connection.fetch(statement("task_history"), task_id)
+        tied = await connection.fetch(statement("task_ties"), task_id, MOST_TIES)
     return TaskDetail(
         at=line["at"],
         task=_task_row(line, no_progress_seconds),
@@ -106,6 +111,11 @@ async def read_detail(database: Database, task_id: int, no_progress_seconds: flo
         calls=tuple(_call_row(row) for row in calls),
         history=tuple(HistoryRow(**row) for row in history),
         calls_total=calls[0]["total"] if calls else 0,
+        ties=TaskTies(
+            **{name: line[name] for name in ("key", "key_scope", "parent_id", "rerun_of", "schedule")},
+            depends_on=tuple(Tied(*row[1:]) for row in tied if row["needs"]),
+            needed_by=tuple(Tied(*row[1:]) for row in tied if not row["needs"]),
+        ),
     )
 
 

@@ -6,6 +6,7 @@ SELECT now() AS at, t.id, t.queue, t.crew, t.status, t.version, t.priority, t.cr
        r.step_position, r.step_count, r.agent, r.activity,
        extract(epoch FROM now() - r.claimed_at)::float8 AS run_age,
        extract(epoch FROM now() - r.progress_at)::float8 AS idle,
+       t.key, t.key_scope, t.parent_id, t.rerun_of, t.schedule,
        left(t.inputs::text, $2) AS inputs, octet_length(t.inputs::text) AS inputs_size
 FROM crewtop.tasks AS t LEFT JOIN crewtop.runs AS r ON r.task_id = t.id AND r.id = t.run_id
 WHERE t.id = $1

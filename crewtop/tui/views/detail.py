@@ -109,7 +109,7 @@ class Detail:
             text = f"there is no task {self.task_id} any more" if self.gone else "loading the task"
             return [line("  ", Span(text, "muted"))]
         airy = [BLANK] if height >= 12 else []
-        head = [self._title(width), *self._reason(width), *airy, self._tabs(width), *airy]
+        head = [self._title(width), *self._reason(width), *self._ties(width), *airy, self._tabs(width), *airy]
         room = max(1, height - len(head))
         return [*head, *self._pane_lines(self.detail, width, room)]
 
@@ -126,6 +126,12 @@ class Detail:
         assert self.detail is not None
         reason = joined("  ", why(self.detail.task, self.detail.at, self.manner))
         return [Line(spread(reason, (), width, self.manner.cut))] if Line(reason).text.strip() else []
+
+    def _ties(self, width: int) -> list[Line]:
+        assert self.detail is not None
+        clauses = safe("   ".join(words.ties(self.detail.ties)))
+        said = joined("  ", Span(clauses, "muted"))
+        return [Line(spread(said, (), width, self.manner.cut))] if clauses else []
 
     def _tabs(self, width: int) -> Line:
         spans: list[Span] = [Span("  ")]
