@@ -34,10 +34,17 @@ class Limited(StrEnum):
 
 @acting.command()
 def retry(
-    context: typer.Context, ids: Ids = None, matching: Filter = None, reason: Reason = None, yes: Yes = False
+    context: typer.Context,
+    ids: Ids = None,
+    matching: Filter = None,
+    reason: Reason = None,
+    yes: Yes = False,
+    per_minute: Annotated[
+        float | None, typer.Option("--per-minute", min=0.1, max=1_000_000, help="So many a minute, not all at once.")
+    ] = None,
 ) -> None:
     """Run failed, cancelled or resting tasks again now, under the same id, after the steps that they completed."""
-    _act(context, "retry", ids, matching, reason, yes)
+    _act(context, "retry", ids, matching, reason, yes, per_minute)
 
 
 @acting.command()
@@ -254,10 +261,16 @@ def boost(
 
 
 def _act(
-    context: typer.Context, action: str, ids: list[int] | None, matching: str | None, reason: str | None, yes: bool
+    context: typer.Context,
+    action: str,
+    ids: list[int] | None,
+    matching: str | None,
+    reason: str | None,
+    yes: bool,
+    argument: float | None = None,
 ) -> None:
     from crewtop.commands.act import Asked, act_on
     from crewtop.model.operations import Action, Order
 
-    order = Order(Action(action), reason=reason)
+    order = Order(Action(action), argument, reason)
     raise typer.Exit(run(act_on(configuration(context), order, Asked(ids or [], matching, yes))))

@@ -30,6 +30,7 @@ from crewtop.model.operations import (
     summary,
 )
 from crewtop.store import operations as store
+from crewtop.store.limits import throttles
 from crewtop.stores import Stores, stores
 from crewtop.text import shown
 
@@ -99,7 +100,8 @@ async def _act_on_ids(opened: Stores, order: Order, asked: Asked) -> int:
     ids = list(dict.fromkeys(asked.ids))
     standing = {found.target.task_id: found for found in await store.targets(opened.database, ids)}
     if not asked.yes:
-        _confirm(_about_ids(order, ids, list(standing.values())), len(ids), total(s.cost for s in standing.values()))
+        told = [*_about_ids(order, ids, list(standing.values())), *await _held_back(opened, order)]
+        _confirm(told, len(ids), total(s.cost for s in standing.values()))
     seen = [standing[task_id].target if task_id in standing else Target(task_id, 0) for task_id in ids]
     result = await operations.act(opened.database, opened.live, order, seen)
     for item in result.items:
@@ -116,7 +118,8 @@ async def _act_on_all(opened: Stores, order: Order, filter_text: str, *, yes: bo
         typer.echo(f"nothing to {order.action}: no task matches that is {eligible}", err=True)
         return 0
     if not yes:
-        _confirm(_about_all(order, filter_text, scope), scope.count, scope.cost)
+        held_back = await _held_back(opened, order)
+        _confirm([*_about_all(order, filter_text, scope), *held_back], scope.count, scope.cost)
     matching = Matching(task_filter, scope.at)
     return await _follow(opened, operations.act_on_all(opened.database, opened.live, order, matching))
 
@@ -152,6 +155,16 @@ def _about_all(order: Order, filter_text: str, scope: Scope) -> list[str]:
     if scope.others:
         told.append(f"{words.count(scope.others)} others do not match and stay as they are")
     return [*told, *_effect(order, scope.cost)]
+
+
+async def _held_back(opened: Stores, order: Order) -> list[str]:
+    """A warning for each crew whose provider says 429 just now: its tasks will wait."""
+    if order.action not in (Action.RETRY, Action.RERUN):
+        return []
+    return [
+        f"note: {shown(held.provider)} throttles {shown(held.crew)}, which resumes in {words.duration(held.seconds_left)}"
+        for held in await throttles(opened.database)
+    ]
 
 
 def _effect(order: Order, cost: Money) -> list[str]:

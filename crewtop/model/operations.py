@@ -99,12 +99,13 @@ NEVER_UNDONE = frozenset({Action.DELETE, Action.UNDO})
 class Order:
     """What an operator wants done.
 
-    argument: the queue's name (MOVE), 0 to 4 (PRIORITY), inputs as JSON text (EDIT); replaced: how many characters of
+    argument: the queue's name (MOVE), 0 to 4 (PRIORITY), inputs as JSON text (EDIT), or how many of the tasks are due a
+    minute (RETRY; None: all at once); replaced: how many characters of
     those inputs PostgreSQL could not have held. reason is for the audit.
     """
 
     action: Action
-    argument: str | int | None = None
+    argument: str | int | float | None = None
     reason: str | None = None
     replaced: int = 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from crewtop.model.snapshot import Throttle
 from crewtop.store.database import Database, statement
 
 Scope = Literal["queue", "crew"]
@@ -32,6 +33,11 @@ async def pause_queue(database: Database, queue: str, actor: str, reason: str | 
 async def resume_queue(database: Database, queue: str) -> bool:
     """Let workers claim from a queue again. Answers whether there is such a queue."""
     return await database.fetchrow("resume_queue", queue) is not None
+
+
+async def throttles(database: Database) -> list[Throttle]:
+    """Crews that are held back just now, since their provider said 429."""
+    return [Throttle(**row) for row in await database.fetch("throttles")]
 
 
 async def set_boost(database: Database, queue: str, seconds: float | None) -> bool:

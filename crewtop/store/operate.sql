@@ -2,7 +2,9 @@
 -- has ended by it, and the runs whose process has to be killed, with their workers.
 -- Everything that a task becomes follows from itself and from $3: nothing here joins, so that a batch costs by its size.
 WITH operation AS MATERIALIZED (
-    SELECT argument, actor, reason, 'operator:' || actor AS by FROM crewtop.operations WHERE id = $1
+    SELECT argument, actor, reason, 'operator:' || actor AS by, at, done,
+           60 / (argument ->> 'per_minute')::float8 AS drip_seconds
+    FROM crewtop.operations WHERE id = $1
 ), fit AS MATERIALIZED (
     SELECT t.*,
         CASE $3 WHEN 'retry' THEN CASE WHEN t.waiting_for > 0 THEN 'waiting' ELSE 'pending' END
@@ -25,7 +27,11 @@ WITH operation AS MATERIALIZED (
         finished_at = CASE WHEN $3 = 'fail' OR $3 = 'cancel' AND t.status <> 'running' THEN now()
                            WHEN $3 IN ('move', 'priority', 'edit') THEN t.finished_at END,
         -- A requeued run keeps its place in the queue; what was resting or had ended is due now.
-        run_at = CASE WHEN $3 = 'retry' OR $3 = 'requeue' AND t.status <> 'running' THEN now() ELSE t.run_at END,
+        -- Retried at a rate, each is due a drip after the one before.
+        run_at = CASE WHEN $3 = 'retry' AND (SELECT drip_seconds FROM operation) IS NOT NULL
+                      THEN (SELECT greatest(now(), at + make_interval(
+                                secs => (done + array_position($2::bigint[], t.id) - 1) * drip_seconds)) FROM operation)
+                      WHEN $3 = 'retry' OR $3 = 'requeue' AND t.status <> 'running' THEN now() ELSE t.run_at END,
         max_attempts = CASE WHEN $3 = 'retry' THEN greatest(t.max_attempts, t.failed_runs + 1) ELSE t.max_attempts END,
         crashed_runs = CASE WHEN $3 = 'retry' THEN 0 ELSE t.crashed_runs END,
         lost_runs = CASE WHEN $3 = 'retry' THEN 0 ELSE t.lost_runs END,

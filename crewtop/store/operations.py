@@ -180,6 +180,8 @@ def _argument(order: Order) -> str | None:
         case Action.MOVE | Action.PRIORITY:
             name = "queue" if order.action is Action.MOVE else "priority"
             return json.dumps({name: order.argument})
+        case Action.RETRY if order.argument is not None:
+            return json.dumps({"per_minute": order.argument})
         case Action.EDIT:
             return f'{{"inputs": {order.argument}, "replaced": {order.replaced}}}'
     return None

@@ -319,3 +319,17 @@ async def test_what_waits_for_a_failed_task_hears_of_it(database: Database) -> N
     await act(database, Action.FAIL, Target(first, 1))
     assert (await task(database, second))["status"] == "failed"
     await history_is_gapless(database)
+
+
+async def test_a_retry_at_a_rate_drips(database: Database) -> None:
+    """Case C20: a thousand tasks that failed together must not come back together."""
+    ids = await put(database, *["a"] * 5)
+    for claim in await take(database, limit=5):
+        await end(database, claim, RunOutcome.FAILED, error="x", terminal=True)
+    await act(database, Action.RETRY, *(Target(task_id, 3) for task_id in ids), argument=30)
+    waits = await one(
+        database,
+        """SELECT array_agg(round(extract(epoch FROM t.run_at - o.at)) ORDER BY t.id)
+           FROM crewtop.tasks AS t CROSS JOIN crewtop.operations AS o""",
+    )
+    assert [float(seconds) for seconds in waits] == [0, 2, 4, 6, 8]
