@@ -162,7 +162,7 @@ async def _held_back(opened: Stores, order: Order) -> list[str]:
     if order.action not in (Action.RETRY, Action.RERUN):
         return []
     return [
-        f"note: {shown(held.provider)} throttles {shown(held.crew)}, which resumes in {words.duration(held.seconds_left)}"
+        f"note: {shown(held.provider)} throttles {shown(held.crew)}, for {words.duration(held.seconds_left)} more"
         for held in await throttles(opened.database)
     ]
 
