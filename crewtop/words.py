@@ -224,6 +224,7 @@ _GLYPHS = {
     "refused": ("✗", "x"),
     "timeout": ("✗", "x"),
     "over_budget": ("✗", "x"),
+    "stalled": ("✗", "x"),
     "crashed": ("✗", "x"),
     "lost": ("✗", "x"),
     "killed": ("✗", "x"),

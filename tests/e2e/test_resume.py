@@ -33,8 +33,8 @@ async def kill(site: Site, worker: subprocess.Popen[bytes], victim: str) -> subp
         worker.wait()
         return site.worker()
     [zygote] = psutil.Process(worker.pid).children()
-    [executor] = zygote.children()
-    executor.kill()
+    for child in zygote.children():  # the run's, and the one that waits for the next run
+        child.kill()
     return worker
 
 
