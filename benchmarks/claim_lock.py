@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -59,14 +58,16 @@ async def _measure(servers: embedded.Servers, config: Path) -> None:
     }  # fmt: skip
     async with Database(servers.dsn, application_name="crewtop benchmark", connections=2) as database:
         await producer.enqueue(database, [portion([NewTask("sleeper", "{}")] * TASKS)])
-        worker = subprocess.Popen(
-            [sys.executable, "-m", "crewtop", "worker", "--burst", "--slots", str(SLOTS), "--crews-per-process", str(SLOTS)],
-            env=environment, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+        slots = str(SLOTS)
+        worker = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "crewtop", "worker", "--burst", "--slots", slots, "--crews-per-process", slots),
+            env=environment,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
         start = time.perf_counter()
         held: dict[tuple[int, Any], float] = {}
         async with database.connection() as connection:
-            while worker.poll() is None:
+            while worker.returncode is None:
                 for row in await connection.fetch(OPEN):
                     held[row["pid"], row["xact_start"]] = row["seconds"]
                 await asyncio.sleep(LOOK_SECONDS)
