@@ -7,5 +7,5 @@ INSERT INTO crewtop.tasks (crew, queue, priority, status, run_at, max_attempts, 
 SELECT ($1::text[])[n], ($2::text[])[n], ($3::smallint[])[n], 'pending', greatest(($4::timestamptz[])[n], now()),
        ($5::smallint[])[n], ($6::float8[])[n], ($7::integer[])[n], inputs
 FROM (SELECT inputs, coalesce(($9::smallint[])[place], 1) AS n
-      FROM json_array_elements($8::json) WITH ORDINALITY AS i (inputs, place) ORDER BY place) AS task
+      FROM json_array_elements($8::json) WITH ORDINALITY AS i (inputs, place)) AS task
 RETURNING id
