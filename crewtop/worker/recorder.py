@@ -97,6 +97,7 @@ class Recorder:
         self._room = asyncio.Event()
         self._room.set()
         self._failures = 0
+        self._ending = False
 
     async def add(self, entries: Sequence[Entry]) -> None:
         """Take entries; waits while too many are pending, so that a run cannot outpace the database for ever."""
@@ -130,9 +131,15 @@ class Recorder:
         ended = self._writing | self._pending.finishes
         return {run_id: report.task_id for run_id, (report, _) in ended.items()}
 
+    def end(self) -> None:
+        """Let run() return as soon as everything is written."""
+        self._ending = True
+        self._news.set()
+        self._enough.set()
+
     async def run(self) -> None:
-        """Write for ever. What the database cannot take now is kept and tried again."""
-        while True:
+        """Write until told to end. What the database cannot take now is kept and tried again."""
+        while self._pending or not self._ending:
             await self._news.wait()
             with suppress(TimeoutError):
                 async with asyncio.timeout(FLUSH_SECONDS):

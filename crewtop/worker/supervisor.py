@@ -51,6 +51,7 @@ class Supervisor:
         self._live_log = LiveLog(live)
         self._roster = Roster(work, database, self._recorder, self._live_log, scratch, self._run_ended)
         self._claimer = Claimer(database, identity.id, work, self._roster, self._recorder)
+        self._recording: asyncio.Task[None] | None = None
         self._usage = Usage()
 
     async def run(self) -> None:
@@ -61,7 +62,8 @@ class Supervisor:
             zygote = self._claimer.zygote = await Zygote.start(path=self._work.folder, log=None)
             keepers = self._keepers(zygote)
             work = asyncio.create_task(self._claimer.run())
-            keepers.append(work)
+            self._recording = asyncio.create_task(self._recorder.run())
+            keepers += [work, self._recording]
             await asyncio.wait(keepers, return_when=asyncio.FIRST_COMPLETED)
             for keeper in keepers:
                 if keeper.done():
@@ -85,7 +87,6 @@ class Supervisor:
             *Upkeep(
                 self._database, self._live, self._me.id, self._work, self._held_safely, self._back_in_queue
             ).loops(),
-            self._recorder.run(),
         ]
         return [asyncio.create_task(loop) for loop in loops]
 
@@ -216,11 +217,14 @@ class Supervisor:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._work.settings.lease_seconds):
                 await self._roster.empty()
+        self._recorder.end()
+        if self._recording is not None:
+            # Until the database has taken it, or another worker has the tasks anyway.
+            await asyncio.wait([self._recording], timeout=self._work.settings.lease_seconds)
         for keeper in keepers:
             keeper.cancel()
         if keepers:
             await asyncio.wait(keepers)
-        await self._record_the_rest()
         await self._live_log.flush()
         with contextlib.suppress(CrewtopError):
             await lease.stop_worker(self._database, self._me.id)
@@ -228,12 +232,3 @@ class Supervisor:
             await self._claimer.zygote.close()
         await self._roster.gone()
         log.info("worker ended", worker=self._me.id)
-
-    async def _record_the_rest(self) -> None:
-        """Until the database has taken it, or another worker has the tasks anyway."""
-        deadline = time.monotonic() + self._work.settings.lease_seconds
-        try:
-            while not await self._recorder.flush() and time.monotonic() < deadline:  # noqa: ASYNC110  a server's return
-                await asyncio.sleep(0.2)
-        except Exception:
-            log.exception("recording went wrong")
