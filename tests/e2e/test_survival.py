@@ -102,7 +102,7 @@ async def test_an_operators_failing_kills_the_process_at_once(site: Site) -> Non
 async def test_each_of_five_thousand_tasks_on_two_workers_runs_exactly_once(site: Site) -> None:
     await site.queue.enqueue_many(_marks(range(5_000)))
     for _ in range(2):
-        site.worker("--slots", "8", "--burst")
+        site.worker("--slots", "16", "--crews-per-process", "16", "--burst")
     await site.until("NOT EXISTS (SELECT FROM crewtop.tasks WHERE finished_at IS NULL)", patience=400)
     marks = Counter(map(int, Path(site.env["MARKS"]).read_text().split()))
     assert marks == Counter(range(5_000))
