@@ -67,9 +67,15 @@ async def work_off(database: Database, live: FastLane, operation_id: int) -> Asy
 
 async def carry_on(database: Database, live: FastLane) -> None:
     """Work off the operations whose process is gone. Any worker may do this, several at once."""
+    failures: list[Exception] = []
     for operation_id in await store.abandoned(database, ABANDONED_SECONDS):
-        async for _ in work_off(database, live, operation_id):
-            pass
+        try:
+            async for _ in work_off(database, live, operation_id):
+                pass
+        except Exception as error:  # the others shall not wait for one that cannot be worked off
+            failures.append(error)
+    if failures:
+        raise failures[0]
 
 
 def operator() -> str:

@@ -125,7 +125,7 @@ class Queue:
         checked, places = tied_batch(tasks, self._max_input_bytes)
         ids, existing = await producer.enqueue_tied(self._database, checked)
         await self._live.wake({task.queue for task in checked})
-        return [Existing(ids[place]) if ids[place] in existing else Enqueued(ids[place]) for place in places]
+        return [Existing(ids[place]) if place in existing else Enqueued(ids[place]) for place in places]
 
     async def status(self, task_id: int) -> TaskStatus:
         """Where a task stands. Raises Refused where there is no such task."""

@@ -16,7 +16,7 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -154,12 +154,21 @@ class _Host:
     async def _result(self, run_id: int, work: Work, inputs: Any, done: Sequence[DoneStep]) -> object:
         if done and work.go_on:
             tell = partial(self._reporter.send, run_id)
-            return await self._loop.run_in_executor(self._threads, work.go_on, inputs, done, tell)
+            return await self._in_thread(partial(work.go_on, inputs, done, tell))
         if done:
             _LOG.info("from scratch: a %s is not resumed", work.kind)
         if work.run_async:
             return await work.run_async(inputs)
-        return await self._loop.run_in_executor(self._threads, work.run, inputs)
+        return await self._in_thread(partial(work.run, inputs))
+
+    async def _in_thread(self, work: Callable[[], object]) -> object:
+        def run() -> object:
+            try:
+                return work()
+            except StopIteration as error:  # which no future takes: whoever waits for it would wait for ever
+                raise RuntimeError("the crew raised StopIteration") from error
+
+        return await self._loop.run_in_executor(self._threads, run)
 
     async def _quiet(self, run_id: int) -> None:
         """Until a cancelled run does nothing any more: neither a thread nor a call to a model can be cancelled."""

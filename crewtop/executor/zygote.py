@@ -36,6 +36,7 @@ from crewtop.model.events import Assignment
 
 _PIECE_BYTES = 256 * 1024
 _MOST_DESCRIPTORS = 64
+_SPARE_SECONDS = 1.0
 _QUIET_SECONDS = 0.02
 """After so long without a message a spare child is forked: not within a burst of starts, which would wait for it."""
 
@@ -224,10 +225,12 @@ class _Zygote:
             return None
         (pid, orders), self._spare = self._spare, None
         with orders:
+            orders.settimeout(_SPARE_SECONDS)
             try:
                 socket.send_fds(orders, [b"."], [events, log])
                 orders.sendall(packed({"start": asdict(order)}))
-            except OSError:
+            except OSError:  # somebody killed or stopped it
+                _kill_group(pid, signal.SIGKILL)
                 return None
         return pid
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -166,7 +166,7 @@ class Item(NamedTuple):
 
     since: seconds since its last change; waits: for other tasks; holder: the task that holds its key, if another one
     does; needed_by: a task that has not ended and gets its result; restored: the status that undoing would bring back;
-    lacks: a task that it depends on, and that failed, was cancelled or is gone.
+    lacks: tasks that it depends on, and that failed, were cancelled or are gone.
     """
 
     task_id: int
@@ -182,7 +182,7 @@ class Item(NamedTuple):
     holder: int | None = None
     needed_by: int | None = None
     restored: TaskStatus | None = None
-    lacks: int | None = None
+    lacks: Sequence[int] | None = None
 
 
 class Refusal(NamedTuple):
@@ -212,10 +212,14 @@ def refusal(action: Action, item: Item) -> Refusal | None:
     return None
 
 
-def lacking(item: Item) -> Refusal:
-    """The refusal of a retry that could only fail again."""
-    why = f"task {item.lacks}, on which it depends, has not completed: retry that one too"
-    return _refused(RULES[Action.RETRY], why, "a dependency has not completed")
+def lacking(action: Action, item: Item, coming: Container[int]) -> Refusal | None:
+    """The refusal of an action that would start a task without a task that it depends on, unless that is coming too."""
+    starts = action in (Action.RETRY, Action.RERUN) or (action is Action.UNDO and item.restored in LIVE)
+    missing = next((task_id for task_id in item.lacks or () if task_id not in coming), None) if starts else None
+    if missing is None:
+        return None
+    why = f"task {missing}, on which it depends, has not completed: retry that one too"
+    return _refused(RULES[action], why, "a dependency has not completed")
 
 
 def key_held(action: Action, item: Item, holder: int) -> Refusal:

@@ -173,7 +173,8 @@ class Claim(NamedTuple):
     """A task that a worker now holds. run_id is the lease token; inputs is JSON text; retries count runs gone wrong.
 
     crashes: runs whose process died under them. earlier_runs: 0 if this is the task's first. dependencies: tasks whose
-    results it gets. A tuple in the order of claim.sql's columns: made at every claim, it has to be cheap.
+    results it gets. cut: limits let fewer be claimed than were there, and others may be ready behind. A tuple in the
+    order of claim.sql's columns: made at every claim, it has to be cheap.
     """
 
     task_id: int
@@ -185,6 +186,7 @@ class Claim(NamedTuple):
     crashes: int = 0
     earlier_runs: int = 0
     dependencies: int = 0
+    cut: bool = False
 
 
 class Finish(NamedTuple):
@@ -213,7 +215,7 @@ class Finish(NamedTuple):
 class Finished(NamedTuple):
     """What the database made of a Finish: the task's new status, or accepted=False where the lease was gone.
 
-    freed: queues in which tasks became ready that had waited for one of the batch.
+    freed: queues in which tasks became ready that had waited for one of the batch, or for its place in a limit.
     """
 
     run_id: int

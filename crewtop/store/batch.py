@@ -106,8 +106,7 @@ class _Batch:
         keys: dict[tuple[str | None, str, str | None], int] = {}
         for item in items:
             why_not = refusal(self._action, item)
-            if why_not is None and self._action is Action.RETRY and item.lacks is not None:
-                why_not = lacking(item)
+            why_not = why_not or lacking(self._action, item, () if self._action is Action.RERUN else set(fit))
             key = takes_a_key(self._action, item) if why_not is None else None
             if key is not None and (first := keys.setdefault(key, item.task_id)) != item.task_id:
                 why_not = key_held(self._action, item, first)
@@ -123,14 +122,16 @@ class _Batch:
         if self._action is Action.DELETE or self._undone == Action.RERUN:
             await self._delete(fit)
             return
+        if self._action in (Action.RETRY, Action.UNDO):
+            await self._connection.execute(statement("reopen_dependencies"), fit)
         if self._action is Action.RERUN:
             row = await self._connection.fetchrow(statement("rerun"), self._id, fit, self._past)
         elif self._action is Action.UNDO:
             row = await self._connection.fetchrow(statement("undo"), self._id, fit, self._undoes)
         else:
-            if self._action is Action.RETRY:
-                await self._connection.execute(statement("reopen_dependencies"), fit)
-            row = await self._connection.fetchrow(statement("operate"), self._id, fit, self._action, self._past)
+            row = await self._connection.fetchrow(
+                statement("operate"), self._id, fit, self._action, self._past, self._done
+            )
         assert row is not None
         self._done += len(fit)
         self.woken |= set(row["woken"])

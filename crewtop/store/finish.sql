@@ -113,7 +113,7 @@ WITH report AS MATERIALIZED (
     SET until = greatest(h.until, excluded.until), provider = excluded.provider,
         since = CASE WHEN h.until < now() THEN now() ELSE h.since END
 ), released AS (
-    UPDATE crewtop.slots SET run_id = NULL WHERE run_id = ANY ($2)
+    UPDATE crewtop.slots SET run_id = NULL WHERE run_id = ANY ($2) RETURNING n
 ), counted AS (
     SELECT j.queue, j.crew, j.new_status, j.outcome, e.waited_seconds, j.seconds,
            e.waited_seconds <= (coalesce(q.service_levels, $15::float8[]))[j.priority + 1] AS met,
@@ -139,5 +139,6 @@ WITH report AS MATERIALIZED (
     FROM counted GROUP BY queue, crew
 )
 SELECT run_id, task_id, id IS NOT NULL AS accepted, new_status AS status,
-       nullif(ARRAY(SELECT DISTINCT queue FROM freed WHERE ready), '{}') AS freed
+       nullif(ARRAY(SELECT queue FROM freed WHERE ready
+                    UNION SELECT queue FROM judged WHERE EXISTS (SELECT FROM released)), '{}') AS freed
 FROM judged

@@ -7,7 +7,7 @@ SELECT i.task_id, i.seen, t.version, t.status, coalesce(t.cancelling, false) AS 
                 SELECT at FROM crewtop.task_history WHERE task_id = i.task_id AND version = t.version)) ELSE 0
             END::float8 AS since,
        t.waiting_for > 0 AS waits, t.crew, t.key, t.key_window::text AS key_window, k.id AS holder,
-       d.task_id AS needed_by, u.before ->> 'status' AS restored, l.depends_on AS lacks
+       d.task_id AS needed_by, u.before ->> 'status' AS restored, l.lacks
 FROM crewtop.operation_items AS i
 LEFT JOIN LATERAL (
     SELECT *, cancel_requested_at IS NOT NULL AND status = 'running' AS cancelling
@@ -25,11 +25,9 @@ LEFT JOIN LATERAL (
         WHERE id = task_dependencies.task_id AND status IN ('waiting', 'pending', 'running', 'retry'))
     LIMIT 1) AS d ON $3::boolean
 LEFT JOIN LATERAL (
-    SELECT depends_on FROM crewtop.task_dependencies AS e
+    SELECT array_agg(depends_on ORDER BY depends_on) AS lacks FROM crewtop.task_dependencies AS e
     WHERE e.task_id = i.task_id AND NOT EXISTS (
-        SELECT FROM crewtop.tasks
-        WHERE id = e.depends_on AND (status NOT IN ('failed', 'cancelled') OR id = ANY ($2::bigint[])))
-    ORDER BY depends_on LIMIT 1) AS l ON t.dependencies > 0 AND t.on_failure <> 'continue'
+        SELECT FROM crewtop.tasks WHERE id = e.depends_on AND status NOT IN ('failed', 'cancelled'))) AS l ON t.dependencies > 0 AND t.on_failure <> 'continue'
 LEFT JOIN crewtop.operation_items AS u ON u.operation_id = $4::bigint AND u.task_id = i.task_id
 WHERE i.operation_id = $1 AND i.task_id = ANY ($2::bigint[])
 ORDER BY i.task_id

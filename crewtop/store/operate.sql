@@ -1,4 +1,4 @@
--- Do what operation $1, a $3, wants to its tasks $2: they are locked, and were judged fit. Answers the queues to wake, what
+-- Do what operation $1, a $3, wants to its tasks $2: they are locked, and were judged fit; $5 of its batch are done. Answers the queues to wake, what
 -- has ended by it, and the runs whose process has to be killed, with their workers.
 -- Everything that a task becomes follows from itself and from $3: nothing here joins, so that a batch costs by its size.
 WITH operation AS MATERIALIZED (
@@ -30,7 +30,7 @@ WITH operation AS MATERIALIZED (
         -- Retried at a rate, each is due a drip after the one before.
         run_at = CASE WHEN $3 = 'retry' AND (SELECT drip_seconds FROM operation) IS NOT NULL
                       THEN (SELECT greatest(now(), at + make_interval(
-                                secs => (done + array_position($2::bigint[], t.id) - 1) * drip_seconds)) FROM operation)
+                                secs => (done + $5::integer + array_position($2::bigint[], t.id) - 1) * drip_seconds)) FROM operation)
                       WHEN $3 = 'retry' OR $3 = 'requeue' AND t.status <> 'running' THEN now() ELSE t.run_at END,
         max_attempts = CASE WHEN $3 = 'retry' THEN greatest(t.max_attempts, t.failed_runs + 1) ELSE t.max_attempts END,
         crashed_runs = CASE WHEN $3 = 'retry' THEN 0 ELSE t.crashed_runs END,

@@ -58,7 +58,7 @@ async def enqueue(database: Database, portions: Iterable[Portion]) -> list[int]:
 async def enqueue_tied(database: Database, tasks: Sequence[NewTask]) -> tuple[list[int], set[int]]:
     """Put tasks with keys, dependencies or parents in, all or none; each after those of the batch that it depends on.
 
-    Answers their ids, and which of them are tasks that held the key already and stay as they are. Raises Refused where
+    Answers their ids, and the places of those that are other tasks, which hold the key. Raises Refused where
     a task that is depended on, or a parent, does not exist.
     """
     named = {tied.task_id for task in tasks for tied in (task.ties or NO_TIES).depends_on if tied.task_id is not None}
@@ -66,6 +66,8 @@ async def enqueue_tied(database: Database, tasks: Sequence[NewTask]) -> tuple[li
     async with database.connection() as connection, connection.transaction():
         for row in await connection.fetch(statement("missing_tasks"), list(named | parents)):
             raise Refused(f"there is no task {row['id']}: depend on a task that exists, or on one of the same batch")
+        for row in await connection.fetch(statement("lock_parents"), list(parents)):
+            raise Refused(f"task {row['id']} is cancelled: nothing more can come from it")
         drawn = [row["id"] for row in await connection.fetch(statement("draw_ids"), len(tasks))]
         held = await _insert(connection, tasks, drawn)
         ids = [held.get(place, task_id) for place, task_id in enumerate(drawn)]
@@ -79,7 +81,7 @@ async def enqueue_tied(database: Database, tasks: Sequence[NewTask]) -> tuple[li
     ended_already = named | set(held.values())
     if edges and ended_already:
         await dependents.settle(database, sorted(ended_already), "producer")
-    return ids, set(held.values())
+    return ids, set(held)
 
 
 async def _insert(connection: Connection, tasks: Sequence[NewTask], ids: Sequence[int]) -> dict[int, int]:

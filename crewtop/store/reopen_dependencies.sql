@@ -3,6 +3,7 @@ WITH reopened AS (
     UPDATE crewtop.task_dependencies AS d SET settled = false
     FROM crewtop.tasks AS p
     WHERE d.task_id = ANY ($1::bigint[]) AND d.settled AND p.id = d.depends_on
+      AND EXISTS (SELECT FROM crewtop.tasks WHERE id = d.task_id AND status IN ('failed', 'cancelled'))
       AND (p.status IN ('waiting', 'pending', 'running', 'retry') OR p.id = ANY ($1) AND p.status <> 'completed')
     RETURNING d.task_id
 )

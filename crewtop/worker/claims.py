@@ -69,7 +69,11 @@ class Claimer:
             self._ended = self._roster.ended
             self._quick_until = time.monotonic() + QUICK_SECONDS
         free = self.slots - len(self._roster)
-        if self._ahead and free > 0 and self.zygote is not None:
+        if self._ahead and time.monotonic() - self._ahead_since > AHEAD_SECONDS:
+            self._hand_back(
+                "not started: this worker's slots are taken"
+            )  # or it was stopped, and their leases are gone
+        elif self._ahead and free > 0 and self.zygote is not None:
             now, self._ahead = self._ahead[:free], self._ahead[free:]
             self._ahead_since = time.monotonic()
             self._roster.start(now, self.zygote)
@@ -122,7 +126,8 @@ class Claimer:
         if wanted <= 0:  # no longer, after a moment of gathering
             return True
         self._look = False
-        self._look_at = time.monotonic() + self._work.settings.poll_seconds * random.uniform(0.75, 1.25)
+        asked = time.monotonic()
+        self._look_at = asked + self._work.settings.poll_seconds * random.uniform(0.75, 1.25)
         try:
             claims = await lease.claim(
                 self._database, self._worker_id, self._work.queues, self._crews, wanted,
@@ -135,9 +140,12 @@ class Claimer:
             await self._pause(self._failures)
             return True
         self._failures = 0
+        if time.monotonic() - asked > self._work.settings.lease_seconds:
+            self._roster.give_back(claims, "not started: their leases may have run out before they were here")
+            return True
         self._take(claims)
         self._backlog = len(claims) == wanted
-        self._look = self._look or self._backlog
+        self._look = self._look or self._backlog or any(claim.cut for claim in claims)
         if claims and self._roster.unable:
             await self._pause(self._roster.unable)  # it could start nothing: others shall have a chance
         return bool(claims)
@@ -172,8 +180,7 @@ class Claimer:
         left = max(0.0, self._look_at - time.monotonic())
         if self._ahead:
             await self._wait(AHEAD_SECONDS)
-            if self._ahead and time.monotonic() - self._ahead_since > AHEAD_SECONDS:
-                self._hand_back("not started: this worker's slots are taken")
+            self.changed()
         else:
             await self._wait(left if self._wanted() > 0 else None)
         if time.monotonic() >= self._look_at or (self._work.burst and self._nothing_runs()):

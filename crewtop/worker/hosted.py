@@ -245,6 +245,9 @@ class Hosts:
             run.claim = run.claim._replace(inputs=await inputs_with_results(self._database, run.claim))
         except CrewtopError as error:
             run.cannot_start(error)
+        except Exception as error:
+            log.exception("a run could not be prepared", task=run.claim.task_id, run=run.claim.run_id)
+            run.cannot_start(error)
         if run.killed_for is None:
             run.shared.assign([run], done)
         elif run.shared.runs.pop(run.claim.run_id, None):

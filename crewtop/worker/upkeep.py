@@ -52,6 +52,7 @@ class Upkeep:
         self._work = work
         self._held_safely = held_safely
         self._back_in_queue = back_in_queue
+        self._settled = 0
 
     def loops(self) -> list[Coroutine[None, None, None]]:
         """All of them, to be run at once."""
@@ -87,7 +88,8 @@ class Upkeep:
     async def _settle(self) -> None:
         """What whoever died in between has left undone."""
         await housekeeping.sweep_slots(self._database)
-        if freed := await dependents.settle_the_rest(self._database, self._actor):
+        freed, self._settled = await dependents.settle_the_rest(self._database, self._actor, self._settled)
+        if freed:
             await self._back_in_queue(freed)
 
     @property
