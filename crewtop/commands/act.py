@@ -52,8 +52,12 @@ async def act_on(configuration: Configuration, order: Order, asked: Asked) -> in
 
     Raises Refused where nothing, or two different things, are named, and where it is not confirmed.
     """
-    if bool(asked.ids) == (asked.filter_text is not None):
+    if asked.ids and asked.filter_text is not None:
+        raise Refused(f"{order.action} what? Name tasks by id or with --filter, not both")
+    if not asked.ids and asked.filter_text is None:
         raise Refused(f'{order.action} what? Name tasks by id, or say --filter "status:failed crew:NAME"')
+    if asked.filter_text is not None and not asked.filter_text.strip():
+        raise Refused(f'an empty filter would {order.action} every task: say which, such as --filter "status:failed"')
     async with stores(configuration.settings, "crewtop operator", connections=2, timeout=TIMEOUT_SECONDS) as opened:
         if asked.filter_text is not None:
             return await _act_on_all(opened, order, asked.filter_text, yes=asked.yes)

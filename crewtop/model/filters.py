@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from crewtop.model.errors import CrewtopError
 from crewtop.model.task import TaskStatus
@@ -26,6 +27,8 @@ class TaskFilter:
     priority: int | None = None
     text: str | None = None
 
+
+_KEYS = ("status", "crew", "queue", "priority")
 
 SORTS: dict[str, str] = {
     "newest": "newest first",
@@ -59,6 +62,8 @@ def parse(text: str) -> TaskFilter:
             queues += value.split(",")
         elif key == "priority":
             priority = _priority(value)
+        elif meant := get_close_matches(key, _KEYS, 1, 0.7):
+            raise FilterError(f"filter key {key!r} is unknown: did you mean {meant[0]}:{value}?")
         else:
             words.append(word)
     return TaskFilter(tuple(statuses), tuple(crews), tuple(queues), priority, " ".join(words) or None)

@@ -201,7 +201,9 @@ def refusal(action: Action, item: Item) -> Refusal | None:
         return _refused(rule, "already cancelling")
     if item.version != item.seen or item.status not in rule.eligible:
         stands = "queued" if item.status is TaskStatus.PENDING else str(item.status)
-        unseen = ", since you looked" if item.status in rule.eligible and action is not Action.UNDO else ""
+        if action is Action.UNDO:
+            return _refused(rule, f"changed since, {stands} {item.since:.1f} s ago", "changed since")
+        unseen = ", since you looked" if item.status in rule.eligible else ""
         return _refused(rule, f"{stands} {item.since:.1f} s ago{unseen}", stands + unseen)
     if action is Action.RERUN and item.waits:
         return _refused(rule, "it waits for other tasks: retry it instead")

@@ -89,7 +89,7 @@ async def begin_undo(
         if found is None:
             raise Refused(f"there is no operation {operation_id}: `crewtop operations` lists them")
         if Action(found["action"]) in NEVER_UNDONE:
-            raise Refused(f"operation {operation_id} is a {found['action']}: that cannot be undone")
+            raise Refused(f"operation {operation_id} was to {found['action']}: that cannot be undone")
         if found["late"]:
             raise Refused(
                 f"operation {operation_id} is older than {within.total_seconds() / 60:g} min "

@@ -83,7 +83,7 @@ async def test_what_has_moved_on_is_left_alone(database: Database) -> None:
     await take(database)
     undoing, said = await undo(database)
     assert (undoing.done, undoing.refused) == (1, 1)
-    assert said[first].startswith("not undone: running ")
+    assert said[first].startswith("not undone: changed since, running ")
     assert said[second] == "undone: failed again"
 
 
@@ -96,7 +96,7 @@ async def test_a_rerun_that_has_not_started_is_deleted(database: Database) -> No
     assert await one(database, "SELECT array_agg(id) FROM crewtop.tasks") == [task_id]
     await act(database, Action.RERUN, Target(task_id, 3))
     await take(database)
-    assert (await undo(database))[1][task_id + 2].startswith("not undone: running ")
+    assert (await undo(database))[1][task_id + 2].startswith("not undone: changed since, running ")
 
 
 async def test_a_key_that_another_task_took_since_is_left_to_it(database: Database) -> None:
@@ -114,10 +114,10 @@ async def test_some_operations_cannot_be_taken_back(database: Database) -> None:
     with pytest.raises(Refused, match=r"operation 1 is older than 0 min \(screen.undo_minutes\)"):
         await undo(database, timedelta(0))
     await undo(database)
-    with pytest.raises(Refused, match="operation 2 is a undo: that cannot be undone"):
+    with pytest.raises(Refused, match="operation 2 was to undo: that cannot be undone"):
         await undo(database)
     await act(database, Action.DELETE, Target(task_id, 3))
-    with pytest.raises(Refused, match="is a delete: that cannot be undone"):
+    with pytest.raises(Refused, match="was to delete: that cannot be undone"):
         await undo(database)
     with pytest.raises(Refused, match="there is no operation 99"):
         await operations.begin_undo(database, 99, "op", None, TEN_MINUTES)

@@ -137,7 +137,7 @@ def about_all(asked: Price, scope: Scope, manner: Manner) -> Question | Say:
         said=tuple(said),
         verb=action,
         effect=ActOnAll(asked.order, asked.matching),
-        type_in=str(scope.count) if must_be_typed(scope.count, scope.cost) else "",
+        type_in=str(scope.count) if not asked.typed.strip() or must_be_typed(scope.count, scope.cost) else "",
     )
 
 
