@@ -140,5 +140,5 @@ WITH report AS MATERIALIZED (
 )
 SELECT run_id, task_id, id IS NOT NULL AS accepted, new_status AS status,
        nullif(ARRAY(SELECT queue FROM freed WHERE ready
-                    UNION SELECT queue FROM judged WHERE EXISTS (SELECT FROM released)), '{}') AS freed
+                    UNION SELECT queue FROM judged WHERE id IS NOT NULL AND EXISTS (SELECT FROM released)), '{}') AS freed
 FROM judged
