@@ -44,16 +44,3 @@ async def test_a_queues_tasks_may_be_let_rise(database: Database) -> None:
     assert await one(database, "SELECT boost_seconds FROM crewtop.queues") == 60.0
     assert await limits.set_boost(database, "q", None)
     assert await one(database, "SELECT boost_seconds FROM crewtop.queues") is None
-
-
-async def test_a_late_report_beside_one_that_frees_a_place_names_no_queue(database: Database) -> None:
-    await put(database, "a", "a")
-    [lost] = await take(database)
-    await expire(database, lost.task_id)
-    await lease.rescue(database, "w2", 60.0)
-    await limits.set_limit(database, "queue", "default", 1, None)
-    [held] = await take(database)
-    reports = [Finish(c.run_id, c.task_id, RunOutcome.COMPLETED, 1.0) for c in (lost, held)]
-    ended = await lease.finish(database, "w1", reports, SERVICE_LEVELS_SECONDS)
-    assert {item.accepted for item in ended} == {True, False}
-    assert all(list(item.freed) == ["default"] for item in ended)
