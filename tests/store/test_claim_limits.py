@@ -128,8 +128,8 @@ async def test_waiting_raises_a_task_where_its_queue_says_so(database: Database)
         (await put(database, "a", priority=3))[0],
         (await put(database, "a", priority=2))[0],
     )
-    age = """UPDATE crewtop.tasks SET created_at = now() - make_interval(secs => $2), run_at = now() - make_interval(secs => $2)
-             WHERE id = $1"""
+    age = """UPDATE crewtop.tasks SET created_at = now() - make_interval(secs => $2),
+                                      run_at = now() - make_interval(secs => $2) WHERE id = $1"""
     await one(database, age, old, 130)
     await one(database, age, older, 90)
     assert [c.task_id for c in await take(database, limit=1)] == [urgent]
