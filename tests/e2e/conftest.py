@@ -21,6 +21,7 @@ from crewtop.store.database import Database
 from crewtop.stores import Addresses, Stores
 
 ROOT = Path(__file__).parents[2]
+WITHOUT_CREWAI = Path(__file__).parent / "without_crewai"
 PATIENCE_SECONDS = 60.0
 
 CONFIG = """
@@ -65,11 +66,17 @@ class Site:
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def worker(self, *flags: str, **env: str) -> subprocess.Popen[bytes]:
-        """Start a worker process of its own session; its log is in folder/worker-N.log."""
+        """Start a worker process of its own session; its log is in folder/worker-N.log.
+
+        Without a provider it is one on a host without CrewAI, whose import takes longer than most tests.
+        """
+        env = self.env | env
+        if "CREWTOP_DEMO_PROVIDER" not in env:
+            env["PYTHONPATH"] = f"{WITHOUT_CREWAI}{os.pathsep}{env['PYTHONPATH']}"
         log = self.stack.enter_context((self.folder / f"worker-{len(self.workers)}.log").open("wb"))
         process = subprocess.Popen(
             [sys.executable, "-m", "crewtop", "worker", *flags],
-            cwd=ROOT, env=self.env | env, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+            cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
         )  # fmt: skip
         self.workers.append(process)
         return process

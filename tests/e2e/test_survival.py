@@ -79,7 +79,7 @@ async def test_a_killed_zygote_is_replaced_and_its_runs_run_again(site: Site) ->
     [zygote] = [p for p in psutil.Process(worker.pid).children() if pid in {c.pid for c in p.children()}]
     zygote.kill()
     await site.until_started(folder, 2)
-    assert not psutil.pid_exists(pid)
+    await site.until(_all_gone([pid]))
     (folder / "open").touch()
     assert await site.queue.result(task_id, timeout=60) == "through after 2 runs"
     assert await site.sql("SELECT failed_runs FROM crewtop.tasks") == 0
