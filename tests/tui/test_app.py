@@ -54,7 +54,7 @@ async def test_an_action_on_all_that_match_shows_its_progress_and_can_be_taken_b
     shop = Shop()
     app = screen(shop)
     async with app.run_test(size=(120, 40)) as pilot:
-        await press(pilot, "2", "A", "R", "enter")
+        await press(pilot, "2", "A", "R", "9", "6", "enter")
         assert shop.acted == [(Order(Action.RETRY), Matching(TaskFilter(), NOW))]
         await until(pilot, lambda: "retry 0 of 96" in shown(app))
         shop.go_on.set()
