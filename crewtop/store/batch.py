@@ -102,19 +102,19 @@ class _Batch:
         return [_item(row) for row in rows]
 
     def _judge(self, items: Iterable[Item]) -> list[int]:
-        fit: list[int] = []
+        fit: dict[int, None] = {}  # in order, and looked up for each task's dependencies
+        coming = () if self._action is Action.RERUN else fit
         keys: dict[tuple[str | None, str, str | None], int] = {}
         for item in items:
-            why_not = refusal(self._action, item)
-            why_not = why_not or lacking(self._action, item, () if self._action is Action.RERUN else set(fit))
+            why_not = refusal(self._action, item) or lacking(self._action, item, coming)
             key = takes_a_key(self._action, item) if why_not is None else None
             if key is not None and (first := keys.setdefault(key, item.task_id)) != item.task_id:
                 why_not = key_held(self._action, item, first)
             if why_not is None:
-                fit.append(item.task_id)
+                fit[item.task_id] = None
             else:
                 self._refused[item.task_id] = why_not
-        return fit
+        return list(fit)
 
     async def _apply(self, fit: list[int]) -> None:
         if not fit:
