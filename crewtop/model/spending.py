@@ -1,0 +1,71 @@
+"""What LLM calls cost, by model, crew, queue and time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from crewtop.model.money import Money
+from crewtop.model.snapshot import Percentiles
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUsage:
+    """Calls to one model. Token counts are sums of what is known, in tokens; cost says how many calls are unpriced.
+
+    input_tokens are uncached ones; reasoning_tokens are a part of output_tokens. latency is of answered calls.
+    """
+
+    provider: str
+    model: str
+    calls: int
+    errors: int
+    rate_limited: int
+    input_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    cost: Money
+    latency: Percentiles
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What one crew or queue spent; completed: how many of its tasks completed meanwhile."""
+
+    name: str
+    cost: Money
+    completed: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpentIn:
+    """What was spent in an hour or a day that began at an instant."""
+
+    at: datetime
+    cost: Money
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What was spent over so many hours up to now. at: the database's clock.
+
+    models, crews and queues: the dearest first; hours: one an hour, oldest first, those without a call included; days:
+    likewise over the last 14 days, in UTC. completed: tasks that completed in these hours; failed: what all attempts at
+    those tasks cost that failed for good in these hours. today: since midnight UTC; projected: today's at its end,
+    if the rest of it goes on as the last hour went, None where nothing was spent in that hour.
+    """
+
+    at: datetime
+    hours_back: int
+    total: Money
+    completed: int
+    models: tuple[ModelUsage, ...] = ()
+    crews: tuple[Spent, ...] = ()
+    queues: tuple[Spent, ...] = ()
+    hours: tuple[SpentIn, ...] = ()
+    days: tuple[SpentIn, ...] = ()
+    failed: Money = field(default_factory=Money)
+    today: Money = field(default_factory=Money)
+    projected: Money | None = None
