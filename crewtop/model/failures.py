@@ -33,7 +33,10 @@ class FailureGroup:
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """The groups, the largest first. at: the database's clock. looked_at: over how many tasks; more: older ones were left out."""
+    """The groups, the largest first. at: the database's clock.
+
+    looked_at: over how many tasks; more: older ones were left out.
+    """
 
     at: datetime
     groups: tuple[FailureGroup, ...]

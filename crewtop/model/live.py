@@ -10,7 +10,8 @@ from datetime import datetime
 class Transition:
     """A task changed its status, or count tasks at once did: then task_id is the first of them.
 
-    at: when it was told, by Redis's clock. old_status None: it was put in. actor: producer, worker:<id> or operator:<who>.
+    at: when it was told, by Redis's clock. old_status None: it was put in. actor: producer, worker:<id> or
+    operator:<who>.
     """
 
     at: datetime
