@@ -4,41 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, ExitStack
-from dataclasses import dataclass, replace
 from datetime import timedelta
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from crewtop import toml
+from crewtop.commands.style import Style, first_run, first_run_marker, keys_file, theme_folder
 from crewtop.model.errors import CrewtopError, Unavailable
-from crewtop.model.filters import TaskFilter
-from crewtop.model.operations import Action, Matching, Operation, OperationResult, Order, Scope, Target
-from crewtop.model.snapshot import Body, Excerpt, LogLines, Snapshot, TaskDetail, TaskPage
 
 if TYPE_CHECKING:
     from crewtop.config import Configuration
     from crewtop.monitor.monitor import Monitor
     from crewtop.stores import Stores
 
-DEFAULT_THEME = "crewtop-dark"
 SCREEN_CONNECTIONS = 3
 SCREEN_TIMEOUT_SECONDS = 2.0
 OPEN_RETRY_SECONDS = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class Style:
-    """How the screen is to look, as far as flags say: None is left to the settings. interval in seconds."""
-
-    theme: str | None = None
-    interval: float | None = None
-    ascii: bool = False
-    colour: Literal["auto", "16", "none"] = "auto"
-    read_only: bool = False
-    title: str = ""
 
 
 def open_screen(
@@ -57,6 +38,7 @@ def open_screen(
     gc.disable()
     from crewtop.tui.app import run_screen
     from crewtop.tui.options import ScreenOptions
+    from crewtop.tui.theme import DEFAULT, PRODUCTION
 
     source = Opening(load)
     with ExitStack() as stack:
@@ -71,7 +53,7 @@ def open_screen(
             )
             worker_id = worker_id_of(worker.process.pid)
         options = ScreenOptions(
-            theme=style.theme or DEFAULT_THEME,
+            theme=style.theme or DEFAULT,
             theme_folder=theme_folder(),
             interval=style.interval or 1.0,
             ascii=style.ascii,
@@ -79,6 +61,14 @@ def open_screen(
             read_only=style.read_only,
             title=style.title,
             pool_worker=worker_id,
+            utc=style.utc,
+            keys_file=keys_file(),
+            mouse=style.mouse,
+            bell=style.bell,
+            columns=style.columns,
+            production=style.production,
+            production_theme=style.production_theme or PRODUCTION,
+            first_run=first_run(first_run_marker()),
         )
 
         async def background() -> None:
@@ -89,32 +79,7 @@ def open_screen(
                 if beside is not None:
                     group.create_task(beside())
 
-        return run_screen(source, options, background=background)
-
-
-def styled(style: Style, file: Path | None) -> Style:
-    """The style with what flags left open filled in from the environment and the file, at a first look.
-
-    The settings check it properly later; a mistake in the file is shown then.
-    """
-    try:
-        path = toml.find(file)
-        table = toml.read(path).get("screen", {}) if path else {}
-    except CrewtopError:
-        table = {}
-    theme = style.theme or os.environ.get("CREWTOP_SCREEN__THEME") or table.get("theme")
-    interval = style.interval or table.get("interval_seconds")
-    return replace(
-        style,
-        theme=theme if isinstance(theme, str) else None,
-        interval=float(interval) if isinstance(interval, int | float) and 0.1 <= interval <= 60 else None,
-    )
-
-
-def theme_folder() -> Path:
-    """Where a user's own themes are looked for."""
-    base = os.environ.get("XDG_CONFIG_HOME")
-    return (Path(base) if base else Path.home() / ".config") / "crewtop" / "themes"
+        return run_screen(source.reach, options, background=background)
 
 
 def _machinery() -> tuple[type[Monitor], Callable[..., AbstractAsyncContextManager[Stores]]]:
@@ -158,60 +123,8 @@ class Opening:
             finally:
                 self._monitor = None
 
-    @property
-    def _open(self) -> Monitor:
+    def reach(self) -> Monitor:
+        """The monitor. Raises Unavailable, with the reason, while the stores are not open."""
         if self._monitor is None:
             raise Unavailable(self._why)
         return self._monitor
-
-    async def snapshot(self) -> Snapshot:
-        """As Monitor.snapshot."""
-        return await self._open.snapshot()
-
-    async def tasks(self, task_filter: TaskFilter, sort: str, limit: int) -> TaskPage:
-        """As Monitor.tasks."""
-        return await self._open.tasks(task_filter, sort, limit)
-
-    async def detail(self, task_id: int) -> TaskDetail | None:
-        """As Monitor.detail."""
-        return await self._open.detail(task_id)
-
-    async def body(self, task_id: int, run_id: int | None, body: Body, limit: int) -> Excerpt:
-        """As Monitor.body."""
-        return await self._open.body(task_id, run_id, body, limit)
-
-    def log(self, run_id: int) -> AsyncIterator[LogLines]:
-        """As Monitor.log."""
-        return self._open.log(run_id)
-
-    async def act(self, order: Order, targets: Sequence[Target]) -> OperationResult:
-        """As Monitor.act."""
-        return await self._open.act(order, targets)
-
-    async def price(self, action: Action, matching: Matching) -> Scope:
-        """As Monitor.price."""
-        return await self._open.price(action, matching)
-
-    def act_on_all(self, order: Order, matching: Matching) -> AsyncIterator[Operation]:
-        """As Monitor.act_on_all."""
-        return self._open.act_on_all(order, matching)
-
-    def undo(self, operation_id: int) -> AsyncIterator[Operation]:
-        """As Monitor.undo."""
-        return self._open.undo(operation_id)
-
-    async def refusals(self, operation_id: int) -> Mapping[str, int]:
-        """As Monitor.refusals."""
-        return await self._open.refusals(operation_id)
-
-    async def pause_queue(self, queue: str, *, paused: bool) -> None:
-        """As Monitor.pause_queue."""
-        await self._open.pause_queue(queue, paused=paused)
-
-    async def set_slots(self, worker_id: str, slots: int) -> None:
-        """As Monitor.set_slots."""
-        await self._open.set_slots(worker_id, slots)
-
-    async def drain(self, worker_id: str) -> None:
-        """As Monitor.drain."""
-        await self._open.drain(worker_id)

@@ -13,18 +13,27 @@ class View(StrEnum):
 
     OVERVIEW = "overview"
     TASKS = "tasks"
-    DETAIL = "detail"
+    FAILURES = "failures"
     WORKERS = "workers"
+    MODELS = "models"
+    EVENTS = "events"
+    OPERATIONS = "operations"
+    CHARTS = "charts"
+    DETAIL = "detail"
 
 
 TABS: tuple[tuple[str, str, View], ...] = (
     ("1", "Overview", View.OVERVIEW),
     ("2", "Tasks", View.TASKS),
+    ("3", "Failures", View.FAILURES),
     ("4", "Workers", View.WORKERS),
+    ("5", "Models", View.MODELS),
+    ("6", "Events", View.EVENTS),
+    ("7", "Operations", View.OPERATIONS),
 )
-"""Key, title and view of the tabs in the header. The numbers are those of the whole design."""
+"""Key, title and view of the tabs in the header."""
 
-LISTS = frozenset({View.OVERVIEW, View.TASKS, View.WORKERS})
+LISTS = frozenset(View) - {View.DETAIL, View.CHARTS, View.MODELS}
 EVERYWHERE = frozenset(View)
 
 
@@ -46,7 +55,7 @@ class Command:
     acting: bool = False
 
 
-_TASKS = frozenset({View.TASKS, View.DETAIL})
+_TASKS = frozenset({View.TASKS, View.DETAIL, View.FAILURES})
 _LISTED = frozenset({View.OVERVIEW, View.TASKS})
 _DETAIL = frozenset({View.DETAIL})
 _WORKERS = frozenset({View.WORKERS})
@@ -121,6 +130,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("copy", ("y",), "copy id", "Copy the id to the clipboard (OSC 52)", "Read", footer=7),
     Command("filter", ("/",), "filter", "Narrow the task list", "Read", _LISTED),
     Command("freeze", ("p",), "freeze", "Hold the picture still; again lets it go on", "Screen", footer=8),
+    Command("earlier", ("[",), "earlier", "Step back through the last hour of this screen", "Screen"),
+    Command("later", ("]",), "later", "Step forward again, up to now", "Screen"),
     Command("utc", ("z",), "UTC/local", "Times in UTC or as this machine has them", "Screen", footer=9),
     Command("theme", ("t",), "theme", "Next theme", "Screen", footer=9),
     Command("slower", ("+",), "slower", "Update less often", "Screen"),
@@ -132,7 +143,13 @@ COMMANDS: tuple[Command, ...] = (
     Command("quit", ("ctrl+c", "ctrl+q"), "quit", "Quit from anywhere", "Screen"),
     Command("overview", ("1",), "overview", "What is wrong, what runs, how fast, for how much", "Go to"),
     Command("tasks", ("2",), "tasks", "The task list", "Go to"),
+    Command("failures", ("3",), "failures", "What failed, grouped by what went wrong", "Go to"),
     Command("workers", ("4",), "workers", "Who does the work, and with how many slots", "Go to"),
+    Command("models", ("5",), "models", "Calls, tokens, latency and cost by model, crew, queue and hour", "Go to"),
+    Command("events", ("6",), "events", "What happens, as it happens", "Go to"),
+    Command("operations", ("7",), "operations", "What operators did; pause, cancel, undo it", "Go to"),
+    Command("charts", ("c",), "charts", "Backlog, throughput, latency and spend over time", "Go to"),
+    Command("go_to_id", ("#",), "task by id", "Open a task by its number", "Go to"),
 )
 
 _NAMES = {"enter": "⏎", "escape": "Esc", "space": "Space", "tab": "Tab", "shift+tab": "Shift+Tab"}

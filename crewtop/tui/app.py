@@ -12,7 +12,7 @@ from typing import Any
 from textual.app import App, ComposeResult
 
 from crewtop.model.operations import Operation
-from crewtop.model.snapshot import Snapshot, TaskDetail, TaskPage
+from crewtop.model.snapshot import Snapshot
 from crewtop.tui.canvas import Canvas
 from crewtop.tui.driver import calm_driver
 from crewtop.tui.effects import (
@@ -21,10 +21,13 @@ from crewtop.tui.effects import (
     Copy,
     Drain,
     Effect,
+    Halt,
+    Kill,
     LoadBody,
     PauseQueue,
     Price,
     Quit,
+    Resume,
     SetSlots,
     Undo,
 )
@@ -35,9 +38,11 @@ from crewtop.tui.reading import Job
 from crewtop.tui.session import Session
 from crewtop.tui.source import Refused, Source, Unavailable
 from crewtop.tui.theme import Theme, load
-from crewtop.tui.views.tasks import Request
+from crewtop.tui.views.detail import Detail
+from crewtop.tui.wants import Stream, Want, ask, follow
 
 Background = Callable[[], Awaitable[None]]
+Answered = tuple[Want | None, Any]
 
 
 class CrewtopApp(App[int], inherit_bindings=False):
@@ -49,27 +54,30 @@ class CrewtopApp(App[int], inherit_bindings=False):
 
     def __init__(
         self,
-        source: Source,
+        reach: Callable[[], Source],
         session: Session,
         themes: dict[str, Theme],
         colours: Colours,
         background: Background | None = None,
     ) -> None:
         super().__init__(driver_class=calm_driver(), ansi_color=colours in ("16", "none"))
-        self.source, self.session = source, session
+        self._reach, self.session = reach, session
         self._themes, self._colours, self._background = themes, colours, background
         self._look = Look(themes[session.theme], colours)
         self.canvas = Canvas(session.frame, self.press, self.paste, self._look)
         self._tasks: set[asyncio.Task[None]] = set()
         self._orders: set[asyncio.Task[None]] = set()
-        self._following: tuple[int, asyncio.Task[None]] | None = None
+        self._followed: tuple[Stream, asyncio.Task[None]] | None = None
+        self.heard: Stream | None = None
         self._job: Job | None = None
         interval = lambda: session.interval  # noqa: E731
-        self._snapshots: Feed[Snapshot] = Feed(source.snapshot, self._told, self._failed, interval)
-        self._pages: Feed[tuple[Request, TaskPage]] = Feed(self._ask_page, self._told_page, self._quiet, interval)
-        self._details: Feed[tuple[int, TaskDetail | None]] = Feed(
-            self._ask_detail, self._told_detail, self._quiet, interval
-        )
+        self._snapshots: Feed[Snapshot] = Feed(self._ask_snapshot, self._told, self._failed, interval)
+        self._answers: Feed[Answered] = Feed(self._ask, self._told_answer, self._failed_answer, interval)
+
+    @property
+    def source(self) -> Source:
+        """What the screen reads from. Raises Unavailable while it is not there."""
+        return self._reach()
 
     @property
     def answered(self) -> bool:
@@ -84,8 +92,8 @@ class CrewtopApp(App[int], inherit_bindings=False):
         """Start asking. The first frame is painted before the first answer."""
         self._wear(self._look)
         self.canvas.focus()
-        for feed in (self._snapshots, self._pages, self._details):
-            self._spawn(feed.run())
+        self._spawn(self._snapshots.run())
+        self._spawn(self._answers.run())
         if (background := self._background) is not None:
             # Not before the first frame is out: what starts there imports a good deal. Nothing is returned, since
             # Textual would wait for a task that it is given, and this one lasts as long as the screen.
@@ -105,16 +113,15 @@ class CrewtopApp(App[int], inherit_bindings=False):
 
     def press(self, key: str) -> None:
         """Obey a key and show what it did."""
-        before = self.session.theme, self.session.tasks.request, self._detail_id
-        effect = self.session.press(key)
+        session = self.session
+        before = session.theme, session.page.want
+        effect = session.press(key)
         if effect is not None:
             self._carry_out(effect)
-        if self.session.theme != before[0]:
-            self._wear(Look(self._themes[self.session.theme], self._colours))
-        if self.session.tasks.request != before[1]:
-            self._pages.poke()
-        if self._detail_id != before[2]:
-            self._details.poke()
+        if session.theme != before[0]:
+            self._wear(Look(self._themes[session.theme], self._colours))
+        if session.page.want != before[1]:
+            self._answers.poke()
         self._show()
 
     def paste(self, text: str) -> None:
@@ -144,18 +151,15 @@ class CrewtopApp(App[int], inherit_bindings=False):
                 self._spawn(self._follow_operation(lambda: self.source.act_on_all(order, matching)))
             case Undo(operation_id):
                 self._spawn(self._follow_operation(lambda: self.source.undo(operation_id)))
-            case PauseQueue(queue, paused):
-                self._order(self._tell(self.source.pause_queue(queue, paused=paused)))
-            case SetSlots(worker_id, slots):
-                self._order(self._tell(self.source.set_slots(worker_id, slots)))
-            case Drain(worker_id):
-                self._order(self._tell(self.source.drain(worker_id)))
+            case Resume(operation_id):
+                self._spawn(self._follow_operation(lambda: self.source.resume(operation_id)))
+            case _:
+                self._order(self._tell(effect))
 
     async def _act(self, effect: Act) -> None:
         async with self._reporting("nothing done"):
             self.session.acted(await self.source.act(effect.order, effect.targets))
-        self._pages.poke()
-        self._details.poke()
+        self._answers.poke()
 
     async def _price(self, effect: Price) -> None:
         async with self._reporting("nothing done"):
@@ -170,19 +174,30 @@ class CrewtopApp(App[int], inherit_bindings=False):
             self.session.ended(operation, await self.source.refusals(operation.id))
         self.session.acting.progress = None
         self._show()
-        self._pages.poke()
-        self._details.poke()
+        self._answers.poke()
 
-    async def _tell(self, order: Awaitable[None]) -> None:
+    async def _tell(self, effect: Effect) -> None:
         async with self._reporting("nothing done"):
-            await order
+            match effect:
+                case PauseQueue(queue, paused):
+                    await self.source.pause_queue(queue, paused=paused)
+                case SetSlots(worker_id, slots):
+                    await self.source.set_slots(worker_id, slots)
+                case Drain(worker_id):
+                    await self.source.drain(worker_id)
+                case Kill(worker_id):
+                    await self.source.kill(worker_id)
+                case Halt(operation_id, how):
+                    await self.source.halt(operation_id, how)
         self._snapshots.poke()
+        self._answers.poke()
 
     async def _load(self, effect: LoadBody) -> None:
         async with self._reporting("not loaded"):
             excerpt = await self.source.body(effect.task_id, effect.run_id, effect.body, effect.limit)
-            if self.session.detail is not None and self.session.detail.task_id == effect.task_id:
-                self.session.detail.take_body(effect.run_id, effect.body, excerpt)
+            page = self.session.page
+            if isinstance(page, Detail) and page.task_id == effect.task_id:
+                page.take_body(effect.run_id, effect.body, excerpt)
 
     @contextlib.asynccontextmanager
     async def _reporting(self, what: str, seconds: float | None = TIMEOUT_SECONDS) -> Any:
@@ -208,58 +223,51 @@ class CrewtopApp(App[int], inherit_bindings=False):
         self.session.fail(reason)
         self._show()
 
-    def _quiet(self, reason: str) -> None:
-        """The banner follows the snapshots; lists and details that fail with them add nothing to it."""
-        self.session.tasks.problem = reason
+    async def _ask_snapshot(self) -> Snapshot:
+        return await self.source.snapshot()
+
+    async def _ask(self) -> Answered:
+        want = self.session.page.want
+        return want, await ask(self.source, want) if want is not None else None
+
+    def _told_answer(self, answered: Answered) -> None:
+        want, answer = answered
+        page = self.session.page
+        # Frozen is what was on the screen; what the operator asks for since is still answered, once.
+        if want is not None and want == page.want and (not self.session.frozen or page.loading):
+            page.answer(want, answer)
+            self._show()
+
+    def _failed_answer(self, reason: str) -> None:
+        """The banner follows the snapshots; what fails with them adds nothing to it."""
+        self.session.page.fail(reason)
         self._show()
 
-    async def _ask_page(self) -> tuple[Request, TaskPage]:
-        request = self.session.tasks.request
-        return request, await self.source.tasks(*request)
-
-    def _told_page(self, answer: tuple[Request, TaskPage]) -> None:
-        # Frozen is what was on the screen; what the operator asks for since is still answered, once.
-        if not self.session.frozen or self.session.tasks.loading:
-            self.session.tasks.take(answer[1], answer[0])
-            self._show()
-
-    @property
-    def _detail_id(self) -> int:
-        return self.session.detail.task_id if self.session.detail is not None else 0
-
-    async def _ask_detail(self) -> tuple[int, TaskDetail | None]:
-        task_id = self._detail_id
-        return task_id, await self.source.detail(task_id) if task_id else None
-
-    def _told_detail(self, answer: tuple[int, TaskDetail | None]) -> None:
-        if self.session.detail is not None and (not self.session.frozen or self.session.detail.detail is None):
-            self.session.detail.take(*answer)
-            self._show()
-
-    # Logs and long texts
+    # Streams and long texts
 
     def _follow(self) -> None:
-        """Follow the output of the run that is open, and of no other."""
-        run_id = self.session.detail.log_run if self.session.detail is not None else None
-        if self._following is not None and self._following[0] != run_id:
-            self._following[1].cancel()
-            self._following = None
-        if run_id is not None and self._following is None:
-            self._following = run_id, self._spawn(self._read_log(run_id))
+        """Follow what the open view follows, and nothing else."""
+        stream = self.session.page.stream
+        if self._followed is not None and self._followed[0] != stream:
+            self._followed[1].cancel()
+            self._followed = None
+        if stream is not None and self._followed is None:
+            self._followed = stream, self._spawn(self._read_stream(stream))
 
-    async def _read_log(self, run_id: int) -> None:
+    async def _read_stream(self, stream: Stream) -> None:
         try:
-            async for more in self.source.log(run_id):
-                if self.session.detail is not None:
-                    self.session.detail.take_log(run_id, more)
+            async for item in follow(self.source, stream):
+                if self.session.page.stream == stream:
+                    self.heard = stream
+                    self.session.page.told(stream, item)
                     self._show()
         except Unavailable:
             await asyncio.sleep(self.session.interval)
-            self._following = None
+            self._followed = None
 
     def _prepare(self) -> None:
         """Cut a long text into rows in a thread; a key never waits for it."""
-        job = self.session.detail.job if self.session.detail is not None else None
+        job = self.session.page.job
         if job is not None and self._job is None:
             self._job = job
             self._spawn(self._run_job(job))
@@ -267,8 +275,7 @@ class CrewtopApp(App[int], inherit_bindings=False):
     async def _run_job(self, job: Job) -> None:
         rows = await asyncio.to_thread(job.rows)
         self._job = None
-        if self.session.detail is not None:
-            self.session.detail.finish(job, rows)
+        self.session.page.finish(job, rows)
         self._show()
 
     # The picture
@@ -302,17 +309,18 @@ class CrewtopApp(App[int], inherit_bindings=False):
             self._show()
 
 
-def run_screen(source: Source, options: ScreenOptions, *, background: Background | None = None) -> int:
+def run_screen(reach: Callable[[], Source], options: ScreenOptions, *, background: Background | None = None) -> int:
     """Show the screen until the operator leaves it; returns the exit code.
 
+    reach answers what the screen reads from, or raises Unavailable with the reason while that is not there.
     background runs beside it on the same event loop, for the embedded pool, and is cancelled at the end.
     """
-    screen = build(source, options, background=background)
+    screen = build(reach, options, background=background)
     return screen.run() or 0
 
 
 def build(
-    source: Source,
+    reach: Callable[[], Source],
     options: ScreenOptions,
     *,
     colours: Colours | None = None,
@@ -325,4 +333,4 @@ def build(
     if options.theme not in themes:
         problems.append(f"theme {options.theme!r} is unknown: use one of {', '.join(themes)}")
     session.message = [(safe_line, "watch") for safe_line in problems]
-    return CrewtopApp(source, session, themes, colours or colours_of(os.environ, options.colour), background)
+    return CrewtopApp(reach, session, themes, colours or colours_of(os.environ, options.colour), background)

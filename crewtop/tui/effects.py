@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from crewtop.model.filters import TaskFilter
 from crewtop.model.operations import Matching, Order, Target
@@ -67,6 +68,28 @@ class Drain:
 
 
 @dataclass(frozen=True, slots=True)
+class Kill:
+    """Ask a worker to end at once; what it runs goes back to its queue."""
+
+    worker_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """Pause or cancel an operation that is under way."""
+
+    operation_id: int
+    how: Literal["pause", "cancel"]
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Work off what is left of an operation."""
+
+    operation_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class Copy:
     """Put a text on the operator's clipboard."""
 
@@ -112,4 +135,21 @@ class Quit:
     """End the screen."""
 
 
-Effect = Act | Price | ActOnAll | Undo | PauseQueue | SetSlots | Drain | Copy | LoadBody | Open | Go | Say | Quit
+Effect = (
+    Act
+    | Price
+    | ActOnAll
+    | Undo
+    | PauseQueue
+    | SetSlots
+    | Drain
+    | Kill
+    | Halt
+    | Resume
+    | Copy
+    | LoadBody
+    | Open
+    | Go
+    | Say
+    | Quit
+)

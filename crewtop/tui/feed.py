@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+import time
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
@@ -17,6 +18,10 @@ TIMEOUT_SECONDS = 10.0
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.25, 15.0
 """The pauses between two attempts while a source is down double from the first to the longest."""
+
+
+RESTS = 9.0
+"""A question is asked again no sooner than after so many times what it took: it gets a tenth of a server's time."""
 
 
 def pause_after(failures: int, interval: float, chance: float) -> float:
@@ -44,9 +49,10 @@ class Feed(Generic[Answer]):
         interval: Callable[[], float],
         chance: Callable[[], float] = random.random,
         timeout: float = TIMEOUT_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._ask, self._give, self._trouble = ask, give, trouble
-        self._interval, self._chance, self._timeout = interval, chance, timeout
+        self._interval, self._chance, self._timeout, self._clock = interval, chance, timeout, clock
         self._wake = asyncio.Event()
 
     def poke(self) -> None:
@@ -59,10 +65,12 @@ class Feed(Generic[Answer]):
         task = asyncio.current_task()
         assert task is not None
         while True:
+            began = self._clock()
             failures = 0 if await self._once() else failures + 1
             if task.cancelling():
                 break
-            pause = pause_after(failures, self._interval(), self._chance())
+            rest = max(self._interval(), RESTS * (self._clock() - began))
+            pause = pause_after(failures, rest, self._chance())
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self._wake.wait()

@@ -12,19 +12,34 @@ from crewtop.model.operations import Action, Operation, OperationResult, Scope
 from crewtop.model.snapshot import Snapshot
 from crewtop.tui.acting import Acting
 from crewtop.tui.actions import Command, View, command_for
-from crewtop.tui.effects import Copy, Drain, Effect, Go, Open, PauseQueue, Price, Quit, Say, SetSlots
+from crewtop.tui.effects import (
+    Copy,
+    Drain,
+    Effect,
+    Go,
+    Halt,
+    Kill,
+    Open,
+    PauseQueue,
+    Price,
+    Quit,
+    Resume,
+    Say,
+    SetSlots,
+)
 from crewtop.tui.manner import Manner, safe
 from crewtop.tui.options import INTERVALS_SECONDS, ScreenOptions
+from crewtop.tui.pages import pages
 from crewtop.tui.paint import Line, Role, Span
+from crewtop.tui.past import Past
 from crewtop.tui.theme import DEFAULT
 from crewtop.tui.views import frame
 from crewtop.tui.views.detail import Detail
 from crewtop.tui.views.header import Steady
 from crewtop.tui.views.help import Help, Palette
-from crewtop.tui.views.overview import Overview
-from crewtop.tui.views.question import Blank, Question, about_all
+from crewtop.tui.views.page import Page
+from crewtop.tui.views.question import Blank, Question, about_all, about_id
 from crewtop.tui.views.tasks import Tasks
-from crewtop.tui.views.workers import Workers
 
 STARTING_SECONDS = 3.0
 """How long the first answer may take before its absence is called trouble."""
@@ -45,39 +60,53 @@ class Session:
         self.interval = options.interval
         self.themes = themes
         self.theme = options.theme if options.theme in themes else DEFAULT
-        self.overview = Overview(self.manner)
-        self.tasks = Tasks(self.manner)
-        self.workers = Workers(self.manner, options.pool_worker)
+        self.pages = pages(self.manner, options)
+        self.page: Page = self.pages[View.OVERVIEW]
         self.acting = Acting(self.manner)
-        self.detail: Detail | None = None
-        self.view = View.OVERVIEW
         self.snapshot: Snapshot | None = None
         self.trouble: str | None = None
         self.frozen = False
+        self.back_in_time = False
+        self.past = Past()
         self.message: list[tuple[str, Role]] = []
         self.overlay: Help | Palette | Question | None = None
         self.latencies = (Steady(), Steady())
         self.body_height = 20
-        self._behind: list[View] = []
-        self._waiting: Snapshot | None = None
+        self._behind: list[Page] = []
+        self._newest: Snapshot | None = None
         self._clock = clock
         self._told_at = clock()
+
+    @property
+    def view(self) -> View:
+        """The view that is open."""
+        return self.page.kind
+
+    @property
+    def tasks(self) -> Tasks:
+        """The task list, open or not: marks are kept in it."""
+        page = self.pages[View.TASKS]
+        assert isinstance(page, Tasks)
+        return page
 
     # What the sources say
 
     def take(self, snapshot: Snapshot) -> None:
-        """A new snapshot. While the picture is frozen it waits."""
+        """A new snapshot. While the picture is frozen it is only kept."""
         self._told_at, self.trouble = self._clock(), None
-        if self.frozen:
-            self._waiting = snapshot
-            return
         if self.options.title:
             snapshot = replace(snapshot, database=self.options.title)
+        self._newest = snapshot
+        self.past.keep(snapshot)
+        if not self.frozen:
+            self._show(snapshot)
+
+    def _show(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self.latencies[0].take(snapshot.postgres.latency)
         self.latencies[1].take(snapshot.redis.latency)
-        self.overview.take(snapshot)
-        self.workers.take(snapshot)
+        for page in {*self.pages.values(), *self._behind, self.page}:
+            page.take(snapshot)
 
     def fail(self, reason: str) -> None:
         """No snapshot this time; the reason in one line. The last one stays."""
@@ -127,6 +156,8 @@ class Session:
             return "read-only: this screen only looks"
         if self.snapshot is not None and self.snapshot.read_only:
             return "read-only: the database lets this role only look"
+        if self.back_in_time:
+            return "not done: this picture is of the past: p shows what is now"
         if self.stale:
             return f"not done: the data is {words.duration(float(int(self.age)))} old and the database does not answer"
         return None
@@ -138,17 +169,16 @@ class Session:
         told, self.message = bool(self.message), []
         if told and key == "escape" and self.overlay is None:
             return None
-        if self.tasks.edit is not None and self.view is View.TASKS:
-            self.tasks.press(key)
-            return None
         if self.overlay is not None:
             return self._press_overlay(key)
+        if self.page.edit is not None:
+            return self._carry_out(self.page.press(key))
         command = command_for(key, self.view)
         return self.run(command) if command is not None else None
 
     def paste(self, text: str) -> None:
         """Pasted text goes where one types, and nowhere else."""
-        edit = self.tasks.edit
+        edit = self.page.edit
         if isinstance(self.overlay, Palette):
             edit = self.overlay.edit
         elif isinstance(self.overlay, Blank):
@@ -184,18 +214,13 @@ class Session:
 
     def _in_view(self, name: str) -> Effect | Question | None:
         if name in tuple(Action):
-            return self._about(Action(name))
-        view = self._open
-        return view.do(name, self.body_height) if view is not None else None
-
-    def _about(self, action: Action) -> Effect | Question:
-        chosen = self.tasks.chosen
-        if self.view is View.DETAIL:
-            chosen = (self.detail.detail.task,) if self.detail and self.detail.detail else ()
-        return self.acting.about(action, chosen, self.tasks.matching, self.tasks.typed)
+            return self.acting.about(Action(name), self.page.chosen, self.page.matching, self.page.typed)
+        if name in self.pages:
+            return Go(View(name))
+        return self.page.do(name, self.body_height)
 
     def _do_everything(self) -> Effect:
-        return self.acting.everything(self.tasks.typed)
+        return self.acting.everything(self.page.typed)
 
     def _do_undo(self) -> Effect | Question:
         return self.acting.undo()
@@ -207,8 +232,7 @@ class Session:
             case Say(text, role):
                 self.say(text, role)
             case Open(task_id, pane):
-                self.detail = Detail(self.manner, task_id, pane)
-                self._to(View.DETAIL)
+                self._to(Detail(self.manner, task_id, pane))
             case Go(view, narrowed):
                 self._go(view, narrowed)
             case None:
@@ -226,50 +250,51 @@ class Session:
                 self.say(f"asked for {words.count(slots)} slots")
             case Drain():
                 self.say("asked it to drain")
+            case Kill():
+                self.say("asked it to end at once")
+            case Halt(_, how):
+                self.say(f"asked it to {how}")
+            case Resume():
+                self.say("goes on with it")
             case PauseQueue(queue, paused):
                 self.say(f"asked for {queue} to " + ("pause" if paused else "go on"))
 
     # Ways
 
-    def _to(self, view: View) -> None:
-        if view is not self.view:
-            self._behind.append(self.view)
-            self.view = view
+    def _to(self, page: Page) -> None:
+        self._behind.append(self.page)
+        self.page = page
+        if self.snapshot is not None:
+            page.take(self.snapshot)
 
     def _go(self, view: View, narrowed: TaskFilter | None = None) -> None:
-        self._behind = [] if view is View.OVERVIEW else [View.OVERVIEW]
-        self.view = view
+        self._behind = [] if view is View.OVERVIEW else [self.pages[View.OVERVIEW]]
+        self.page = self.pages[view]
         if narrowed is not None:
             self.tasks.narrow(narrowed)
 
     def _do_back(self) -> None:
-        if self.view is View.TASKS and not self.tasks.at_rest:
-            self.tasks.do("back", self.body_height)
+        if not self.page.at_rest:
+            self.page.do("back", self.body_height)
         elif self._behind:
-            self.view = self._behind.pop()
+            self.page = self._behind.pop()
 
     def _do_leave(self) -> Effect | None:
         if not self._behind:
             return Quit()
-        self.view = self._behind.pop()
+        self.page = self._behind.pop()
         return None
+
+    def _do_go_to_id(self) -> Question:
+        return about_id()
 
     def _do_quit(self) -> Effect:
         return Quit()
 
-    def _do_overview(self) -> Effect:
-        return Go(View.OVERVIEW)
-
-    def _do_tasks(self) -> Effect:
-        return Go(View.TASKS)
-
-    def _do_workers(self) -> Effect:
-        return Go(View.WORKERS)
-
     def _do_filter(self) -> None:
-        if self.view is not View.TASKS:
+        if self.view is View.OVERVIEW:
             self._go(View.TASKS)
-        self.tasks.do("filter", self.body_height)
+        self.page.do("filter", self.body_height)
 
     def _do_help(self) -> None:
         self.overlay = Help(self.view)
@@ -280,10 +305,29 @@ class Session:
     # The screen itself
 
     def _do_freeze(self) -> None:
-        self.frozen = not self.frozen
-        if not self.frozen and self._waiting is not None:
-            waiting, self._waiting = self._waiting, None
-            self.take(waiting)
+        self.frozen, self.back_in_time = not self.frozen, False
+        if not self.frozen and self._newest is not None:
+            self._show(self._newest)
+
+    def _do_earlier(self) -> Effect | None:
+        return self._step(-1)
+
+    def _do_later(self) -> Effect | None:
+        return self._step(1)
+
+    def _step(self, steps: int) -> Effect | None:
+        if self.snapshot is None or (steps > 0 and not self.frozen):
+            return Say("this is now: [ steps back")
+        picture = self.past.step(self.snapshot.at, steps)
+        if picture is None:
+            self.frozen = self.back_in_time = False
+            picture = self._newest or self.snapshot
+        elif picture.at >= self.snapshot.at and steps < 0:
+            return Say("this is the oldest picture that this screen has")
+        else:
+            self.frozen = self.back_in_time = True
+        self._show(picture)
+        return None
 
     def _do_utc(self) -> None:
         self.manner.utc = not self.manner.utc
@@ -307,19 +351,7 @@ class Session:
         self.body_height = height
         if isinstance(self.overlay, Help | Palette):
             return self.overlay.lines(width, height, self.manner)
-        view = self._open
-        return view.lines(width, height) if view is not None else []
-
-    @property
-    def _open(self) -> Overview | Tasks | Workers | Detail | None:
-        match self.view:
-            case View.OVERVIEW:
-                return self.overview
-            case View.TASKS:
-                return self.tasks
-            case View.WORKERS:
-                return self.workers
-        return self.detail
+        return self.page.lines(width, height)
 
     def marks(self) -> list[Span]:
         """What stands beside the clock."""
@@ -328,6 +360,8 @@ class Session:
             marks.append(Span("read-only", "watch"))
         if self.acting.words:
             marks.append(Span(self.acting.words, "moving" if self.acting.progress else "watch", True))
-        if self.frozen:
+        if self.back_in_time and self.snapshot is not None:
+            marks.append(Span(f"as of {self.manner.clock(self.snapshot.at)}", "watch", True))
+        elif self.frozen:
             marks.append(Span("frozen", "watch", True))
         return marks

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 from crewtop.model.errors import Refused as Refused
 from crewtop.model.errors import Unavailable as Unavailable
+from crewtop.model.failures import Failures
 from crewtop.model.filters import TaskFilter
-from crewtop.model.operations import Action, Matching, Operation, OperationResult, Order, Scope, Target
+from crewtop.model.live import Happenings
+from crewtop.model.operations import Action, ItemOutcome, Matching, Operation, OperationResult, Order, Scope, Target
 from crewtop.model.snapshot import Body as Body
 from crewtop.model.snapshot import Excerpt, Snapshot, TaskDetail, TaskPage
 from crewtop.model.snapshot import LogLines as LogLines
+from crewtop.model.spending import Spending
 
 
 class Source(Protocol):
@@ -33,6 +36,34 @@ class Source(Protocol):
 
     def log(self, run_id: int) -> AsyncIterator[LogLines]:
         """What the run printed so far, then what it prints, until the caller stops or the run ends."""
+        ...
+
+    def events(self, *, logs: bool) -> AsyncIterator[Happenings]:
+        """What happened lately, then what happens; with lines of running tasks' output if logs."""
+        ...
+
+    async def failures(self, hours: int) -> Failures:
+        """Failed tasks and those that back off, by what went wrong; trends over so many hours."""
+        ...
+
+    async def spending(self, hours: int) -> Spending:
+        """What LLM calls cost over so many hours."""
+        ...
+
+    async def operations(self, limit: int) -> Sequence[Operation]:
+        """The newest operations, newest first."""
+        ...
+
+    async def outcomes(self, operation_id: int, limit: int) -> Sequence[ItemOutcome]:
+        """What became of the tasks of an operation, refused ones first."""
+        ...
+
+    async def halt(self, operation_id: int, how: Literal["pause", "cancel"]) -> Operation:
+        """Pause or cancel an operation that is under way. Raises Refused where it is not."""
+        ...
+
+    def resume(self, operation_id: int) -> AsyncIterator[Operation]:
+        """Work off what is left of an operation; tells how far it has come."""
         ...
 
     async def act(self, order: Order, targets: Sequence[Target]) -> OperationResult:
@@ -65,4 +96,8 @@ class Source(Protocol):
 
     async def drain(self, worker_id: str) -> None:
         """Ask a worker to stop claiming, finish what it runs, and end."""
+        ...
+
+    async def kill(self, worker_id: str) -> None:
+        """Ask a worker to end at once: what it runs is killed and goes back to its queue."""
         ...

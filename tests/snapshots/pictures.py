@@ -43,7 +43,7 @@ class Picture:
     def app(self) -> CrewtopApp:
         theme, colours = DRESSES.get(self.dress, (self.dress, "true"))
         options = ScreenOptions(theme=theme, interval=1.0, **self.options)
-        return build(self.shop(), options, colours=colours, clock=lambda: 0.0)
+        return build(self.shop, options, colours=colours, clock=lambda: 0.0)
 
     async def pose(self, pilot: Pilot[int]) -> None:
         """Press the keys, waiting after each for what it asked for."""
@@ -65,11 +65,10 @@ async def settled(app: CrewtopApp, pilot: Pilot[int]) -> None:
         await pilot.pause(0.01)
         session = app.session
         told = session.snapshot is not None or session.trouble is not None
-        listed = session.trouble is not None or not session.tasks.loading
-        detail = session.detail
-        opened = detail is None or detail.detail is not None or detail.gone
-        logged = detail is None or detail.log_run is None or bool(detail.log.rows(80, 10))
-        if told and listed and opened and logged and app.answered:
+        page = session.page
+        listed = page.want is None or not page.loading or session.trouble is not None
+        heard = page.stream is None or app.heard == page.stream or session.trouble is not None
+        if told and listed and heard and page.job is None and app.answered:
             return
     raise AssertionError("the screen did not come to rest")
 
@@ -129,7 +128,7 @@ PICTURES += [
     Picture("confirm-pause", (80, 24), keys=("P",)),
     Picture("confirm-drain", (80, 24), keys=("4", "D")),
     Picture("tasks-acted", (80, 24), keys=(*FEW, "R", "enter"),
-            shop=lambda: Shop(outcomes={47_800: "not retried: completed 0.3 s ago"})),
+            shop=lambda: Shop(refused={47_800: "not retried: completed 0.3 s ago"})),
     Picture("tasks-many", keys=("2", "end"), shop=lambda: Shop(rows=many(900))),
     Picture("detail-error", keys=(*DETAIL, "e")),
     Picture("detail-inputs", (80, 24), keys=(*DETAIL, "i")),

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
+from crewtop.model.failures import FailureGroup, Failures
 from crewtop.model.filters import TaskFilter
+from crewtop.model.live import Happening, Happenings, LogLine, Transition
 from crewtop.model.money import Money
 from crewtop.model.operations import (
     Action,
@@ -39,6 +41,7 @@ from crewtop.model.snapshot import (
     TaskRow,
     WorkerRow,
 )
+from crewtop.model.spending import ModelUsage, Spending, Spent, SpentIn
 from crewtop.model.task import TaskStatus
 from crewtop.tui.source import Body, LogLines, Unavailable
 
@@ -395,6 +398,95 @@ def operation(action: Action, done: int, state: State = "running") -> Operation:
     return Operation(7, action, None, state, NOW, None, "dana@ops1", "ops", None, "crew:research", 96, done, 0, None)
 
 
+def group(key: str, sample: str, failed: int, **changes: object) -> FailureGroup:
+    base = FailureGroup(
+        key, sample, 47_800, failed, 0, ("support",), ("support",), ago(3_400), ago(130),
+        tuple(round(failed / 24 * (1 + math.sin(i / 3))) for i in range(24)), usd("0.0126", calls=failed * 3),
+    )  # fmt: skip
+    return replace(base, **changes)  # type: ignore[arg-type]
+
+
+FAILURES = Failures(
+    NOW,
+    (
+        group("5d10c7aa", "RateLimitError: 429 quota exhausted for gpt-4.1 in eu-west", 9, retrying=31,
+              crews=("briefing", "support"), queues=("research", "support"), sample_task=47_802, cost=usd("1.94", 2)),
+        group("0be177f2", "timeout after 60 s in gpt-4.1", 3, sample_task=47_801),
+        group("91c3a8de", "ToolError: order B-771 has no such line [/] see [bold]", 1, sample_task=47_799),
+        group("e01f44b0", "ValueError: see \x1b[2J here (escape \x9b31m in the answer)", 1, sample_task=47_788,
+              first_at=ago(86_000), last_at=ago(86_000), cost=usd("0", 2)),
+    ),
+    3_600.0,
+    14,
+    False,
+)  # fmt: skip
+
+
+def usage(provider: str, model: str, calls: int, cost: Money, **changes: object) -> ModelUsage:
+    base = ModelUsage(
+        provider, model, calls, 0, 0, calls * 2_100, calls * 900, 0, calls * 410, 0, cost,
+        Percentiles(calls, 1.8, 6.2, 11.0),
+    )  # fmt: skip
+    return replace(base, **changes)  # type: ignore[arg-type]
+
+
+SPENDING = Spending(
+    at=NOW,
+    hours_back=24,
+    total=usd("61.20", 7, 31_042),
+    completed=28_400,
+    models=(
+        usage("openai", "gpt-4.1", 6_120, usd("48.10", 7, 6_120), errors=31, rate_limited=212, reasoning_tokens=0),
+        usage("deepseek", "deepseek-chat", 20_410, usd("11.30", 0, 20_410), errors=4),
+        usage("google", "gemini-2.5-flash", 4_512, usd("1.80", 0, 4_512), reasoning_tokens=310_000),
+        usage("?", "house-model", 9, usd("0", 9, 9), latency=Percentiles(9, 3.0, 4.0, 4.0)),
+    ),
+    crews=(
+        Spent("briefing", usd("44.00", 7), 310),
+        Spent("support", usd("13.10"), 21_050),
+        Spent("product", usd("4.10"), 7_040),
+    ),
+    queues=(
+        Spent("research", usd("44.00", 7), 310),
+        Spent("support", usd("13.10"), 21_050),
+        Spent("product", usd("4.10"), 7_040),
+    ),
+    hours=tuple(SpentIn(ago(3_600 * (23 - i) + 131), usd(f"{1.4 + math.sin(i / 4):.2f}")) for i in range(24)),
+    days=tuple(SpentIn(ago(86_400 * (13 - i)), usd(f"{50 + 9 * math.sin(i):.2f}")) for i in range(14)),
+    failed=usd("2.07", 2),
+    today=usd("38.60", 3),
+    projected=usd("71.90", 3),
+)
+
+OPERATIONS = (
+    Operation(9, Action.RETRY, None, "running", ago(40), None, "dana@ops1", "ops", None, "failure:5d10c7aa",
+              1_240, 800, 4, None),
+    Operation(7, Action.CANCEL, None, "done", ago(900), ago(899), "lee@ops2 (from 10.0.0.7)", "ops", "duplicate order",
+              None, 1, 1, 0, None),
+    Operation(6, Action.MOVE, "bulk", "done", ago(4_000), ago(3_990), "dana@ops1", "ops", None, "queue:support",
+              96, 90, 6, None),
+)  # fmt: skip
+
+ITEMS = (
+    ItemOutcome(47_802, False, "not retried: completed 0.3 s ago"),
+    ItemOutcome(47_801, True, "retried"),
+    ItemOutcome(47_800, None, ""),
+)
+
+HAPPENED: tuple[Happening, ...] = (
+    Transition(ago(9), 48_983, "product", "product", None, "pending", "producer"),
+    Transition(ago(8), 49_000, "nightly", "translate", None, "pending", "producer", count=1_000),
+    Transition(ago(7), 48_983, "product", "product", "pending", "running", "worker:db3-e5b077", 9_207),
+    LogLine(ago(6), 48_977, 9_201, "support", "tool lookup_order('A-1009')"),
+    Transition(ago(5), 47_802, "support", "support", "running", "retry", "worker:db1-7c2e91", 9_100,
+               "RateLimitError: 429"),
+    Transition(ago(4), 48_940, "support", "support", "running", "completed", "worker:db1-7c2e91", 9_190),
+    Transition(ago(2), 47_795, "support", "support", "pending", "cancelled", "operator:dana@ops1", None, "duplicate"),
+    Transition(ago(1), 47_799, "support", "support", "running", "failed", "worker:db1-7c2e91", 9_188,
+               "ToolError: order B-771 has no such line [/] see [bold]"),
+)  # fmt: skip
+
+
 @dataclass
 class Shop:
     """A Source over fixed data that a test may change between ticks. down makes every read fail with that reason."""
@@ -410,9 +502,14 @@ class Shop:
     go_on: asyncio.Event = field(default_factory=asyncio.Event)
     undone: list[int] = field(default_factory=list)
     asked: list[tuple[str, str, int]] = field(default_factory=list)
-    outcomes: dict[int, str] = field(default_factory=dict)
+    refused: dict[int, str] = field(default_factory=dict)
     limits: list[int] = field(default_factory=list)
     bodies: dict[str, str] = field(default_factory=dict)
+    failed: Failures = FAILURES
+    spent: Spending = SPENDING
+    operated: tuple[Operation, ...] = OPERATIONS
+    items: tuple[ItemOutcome, ...] = ITEMS
+    happened: tuple[Happening, ...] = HAPPENED
 
     async def _reachable(self) -> None:
         if self.hang:
@@ -457,7 +554,7 @@ class Shop:
         await self._reachable()
         self.acted.append((order, tuple(targets)))
         items = tuple(
-            ItemOutcome(t.task_id, t.task_id not in self.outcomes, self.outcomes.get(t.task_id, "")) for t in targets
+            ItemOutcome(t.task_id, t.task_id not in self.refused, self.refused.get(t.task_id, "")) for t in targets
         )
         return OperationResult(1, order.action, items)
 
@@ -493,3 +590,38 @@ class Shop:
     async def drain(self, worker_id: str) -> None:
         await self._reachable()
         self.asked.append(("drain", worker_id, 0))
+
+    async def kill(self, worker_id: str) -> None:
+        await self._reachable()
+        self.asked.append(("kill", worker_id, 0))
+
+    async def failures(self, hours: int) -> Failures:
+        await self._reachable()
+        return self.failed
+
+    async def spending(self, hours: int) -> Spending:
+        await self._reachable()
+        return self.spent
+
+    async def operations(self, limit: int) -> Sequence[Operation]:
+        await self._reachable()
+        return self.operated[:limit]
+
+    async def outcomes(self, operation_id: int, limit: int) -> Sequence[ItemOutcome]:
+        await self._reachable()
+        return self.items[:limit]
+
+    async def halt(self, operation_id: int, how: str) -> Operation:
+        await self._reachable()
+        self.asked.append((how, str(operation_id), 0))
+        return replace(self.operated[0], state="paused" if how == "pause" else "cancelled")
+
+    async def resume(self, operation_id: int) -> AsyncIterator[Operation]:
+        await self._reachable()
+        self.asked.append(("resume", str(operation_id), 0))
+        yield operation(Action.RETRY, 96, "done")
+
+    async def events(self, *, logs: bool) -> AsyncIterator[Happenings]:
+        await self._reachable()
+        yield Happenings(self.happened)
+        await asyncio.Event().wait()

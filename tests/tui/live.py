@@ -48,4 +48,4 @@ def obey(shop: Shop) -> None:
 if __name__ == "__main__":
     shop = Watched()
     threading.Thread(target=obey, args=(shop,), daemon=True).start()
-    raise SystemExit(run_screen(shop, ScreenOptions(interval=0.2, theme_folder=Path("/nonexistent"))))
+    raise SystemExit(run_screen(lambda: shop, ScreenOptions(interval=0.2, theme_folder=Path("/nonexistent"))))

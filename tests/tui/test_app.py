@@ -19,7 +19,7 @@ from tests.tui.fixtures import NOW, STUCK, Shop, many
 
 
 def screen(shop: Shop, **options: object) -> CrewtopApp:
-    return build(shop, ScreenOptions(**options), colours="true")  # type: ignore[arg-type]
+    return build(lambda: shop, ScreenOptions(**options), colours="true")  # type: ignore[arg-type]
 
 
 def shown(app: CrewtopApp) -> str:
@@ -41,7 +41,7 @@ async def press(pilot: Pilot[int], *keys: str) -> None:
 
 
 async def test_a_retry_reaches_the_source_with_the_version_that_was_seen() -> None:
-    shop = Shop(outcomes={47_802: "not retried: completed 0.3 s ago"})
+    shop = Shop(refused={47_802: "not retried: completed 0.3 s ago"})
     app = screen(shop)
     async with app.run_test(size=(120, 40)) as pilot:
         await press(pilot, "2", *["down"] * 9, "R", "enter")
@@ -131,7 +131,7 @@ async def test_what_runs_beside_the_screen_is_cancelled_with_it() -> None:
         finally:
             ended.set()
 
-    app = build(Shop(), ScreenOptions(), colours="true", background=beside)
+    app = build(lambda: Shop(), ScreenOptions(), colours="true", background=beside)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("q")
     assert ended.is_set()
@@ -141,7 +141,7 @@ async def test_what_fails_beside_the_screen_is_told_and_the_screen_stays() -> No
     async def beside() -> None:
         raise RuntimeError("no port [/] left")
 
-    app = build(Shop(), ScreenOptions(), colours="true", background=beside)
+    app = build(lambda: Shop(), ScreenOptions(), colours="true", background=beside)
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "RuntimeError: no port [/] left" in shown(app))
 

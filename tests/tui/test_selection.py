@@ -22,7 +22,7 @@ def test_cursor_and_marks_never_change_task_but_by_a_key(events: list[list[int] 
     for event in events:
         before = view.selection.current
         if isinstance(event, list):
-            view.take(TaskPage(NOW, tuple(task(i) for i in event), False), view.request)
+            view.answer(view.request, TaskPage(NOW, tuple(task(i) for i in event), False))
             assert view.selection.current in (before, None) or before is None
             if before is None and view.selection.current is not None and view.selection.cursor is not None:
                 assert view.selection.current in event
@@ -87,7 +87,7 @@ def test_at_the_top_new_ones_come_into_sight() -> None:
 
 def test_marks_keep_the_version_that_was_seen_when_the_task_leaves_the_list() -> None:
     view = Tasks(Manner())
-    view.take(TaskPage(NOW, (task(1, version=7), task(2)), False), view.request)
+    view.answer(view.request, TaskPage(NOW, (task(1, version=7), task(2)), False))
     view.do("mark", 10)
-    view.take(TaskPage(NOW, (task(2),), False), view.request)
+    view.answer(view.request, TaskPage(NOW, (task(2),), False))
     assert [(row.id, row.version) for row in view.chosen] == [(1, 7)]

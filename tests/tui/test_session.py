@@ -16,7 +16,9 @@ from crewtop.tui.effects import Act, ActOnAll, Copy, Drain, PauseQueue, Price, Q
 from crewtop.tui.options import ScreenOptions
 from crewtop.tui.session import Session
 from crewtop.tui.source import LogLines
+from crewtop.tui.views.detail import Detail
 from crewtop.tui.views.question import Question
+from crewtop.tui.wants import RunLog, Story
 from tests.tui.fixtures import BUSY, HOSTILE, LOG, NOW, SCOPE, STUCK, TASKS, excerpt, operation, task
 
 
@@ -30,7 +32,7 @@ class Clock:
 def session(**options: object) -> Session:
     made = Session(ScreenOptions(**options), ["crewtop-dark", "crewtop-light"], Clock())  # type: ignore[arg-type]
     made.take(BUSY)
-    made.tasks.take(TaskPage(NOW, TASKS, False), made.tasks.request)
+    made.tasks.answer(made.tasks.request, TaskPage(NOW, TASKS, False))
     return made
 
 
@@ -88,7 +90,7 @@ def test_an_action_is_fixed_at_the_press_whatever_comes_after() -> None:
     keys(made, "2", *["down"] * 9, "R")
     assert isinstance(made.overlay, Question)
     moved = (*(replace(row, version=99) for row in TASKS[:9]), task(60_000, "failed", version=1))
-    made.tasks.take(TaskPage(NOW, moved, False), made.tasks.request)
+    made.tasks.answer(made.tasks.request, TaskPage(NOW, moved, False))
     assert keys(made, "enter") == Act(Order(Action.RETRY), (Target(47_802, 7),))
 
 
@@ -109,7 +111,7 @@ def test_all_that_match_are_another_key_than_the_marked_ones() -> None:
     made = session()
     keys(made, "2", "/", *"crew:research", "enter")
     assert made.tasks.matching is None
-    made.tasks.take(TaskPage(NOW, TASKS, False), made.tasks.request)
+    made.tasks.answer(made.tasks.request, TaskPage(NOW, TASKS, False))
     assert keys(made, "space", "A") is None
     assert "for all that match crew:research" in picture(made)
     asked = keys(made, "R")
@@ -298,7 +300,7 @@ def test_a_wrong_filter_is_explained_and_not_applied() -> None:
 def test_escape_drops_marks_then_filter_then_the_view() -> None:
     made = session()
     keys(made, "2", "/", *"crew:support", "enter")
-    made.tasks.take(TaskPage(NOW, TASKS, False), made.tasks.request)
+    made.tasks.answer(made.tasks.request, TaskPage(NOW, TASKS, False))
     keys(made, "space")
     keys(made, "escape")
     assert made.tasks.typed == "crew:support"
@@ -311,7 +313,7 @@ def test_escape_drops_marks_then_filter_then_the_view() -> None:
 def test_the_list_grows_when_the_cursor_nears_its_end() -> None:
     made = session()
     keys(made, "2")
-    made.tasks.take(TaskPage(NOW, tuple(task(i) for i in range(1, 201)), True), made.tasks.request)
+    made.tasks.answer(made.tasks.request, TaskPage(NOW, tuple(task(i) for i in range(1, 201)), True))
     keys(made, "end")
     assert made.tasks.request.limit == 400
 
@@ -320,7 +322,7 @@ def test_an_answer_to_an_older_filter_is_dropped() -> None:
     made = session()
     old = made.tasks.request
     keys(made, "2", "/", *"crew:support", "enter")
-    made.tasks.take(TaskPage(NOW, (task(1),), False), old)
+    made.tasks.answer(old, TaskPage(NOW, (task(1),), False))
     assert made.tasks.loading
 
 
@@ -351,8 +353,8 @@ def test_no_key_in_no_order_breaks_the_picture(pressed: list[str]) -> None:
     made = session()
     for key in pressed:
         made.press(key)
-        if made.detail is not None and made.detail.detail is None:
-            made.detail.take(STUCK.task.id, STUCK)
+        if isinstance(made.page, Detail):
+            made.page.answer(Story(STUCK.task.id), STUCK)
         for size in ((80, 24), (40, 10)):
             assert len(made.frame(*size)) == size[1]
 
@@ -379,7 +381,7 @@ def test_hostile_text_is_shown_as_it_is_and_obeyed_nowhere(text: str) -> None:
     made.take(
         replace(BUSY, database=text, queues=queues, workers=workers, running=running, redis=Health(False, None, text))
     )
-    made.tasks.take(TaskPage(NOW, (hostile_detail(text).task,), False), made.tasks.request)
+    made.tasks.answer(made.tasks.request, TaskPage(NOW, (hostile_detail(text).task,), False))
     frames = [picture(made, 200, 50)]
     for key in ("enter", "/"):
         made.press(key)
@@ -390,15 +392,14 @@ def test_hostile_text_is_shown_as_it_is_and_obeyed_nowhere(text: str) -> None:
     frames.append(picture(made))
     made.press("2")
     made.tasks.narrow(TaskFilter())
-    made.tasks.take(TaskPage(NOW, (hostile_detail(text).task,), False), made.tasks.request)
+    made.tasks.answer(made.tasks.request, TaskPage(NOW, (hostile_detail(text).task,), False))
     made.press("down")
     made.press("R")
     frames.append(picture(made))
     for key in ("escape", "enter"):
         made.press(key)
-    assert made.detail is not None
-    made.detail.take(48_201, hostile_detail(text))
-    made.detail.take_log(9_044, LogLines((text, *LOG)))
+    made.page.answer(Story(48_201), hostile_detail(text))
+    made.page.told(RunLog(9_044), LogLines((text, *LOG)))
     for key in ("s", "i", "o", "e", "l", "h"):
         made.press(key)
         frames.append(picture(made))

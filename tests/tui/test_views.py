@@ -65,8 +65,8 @@ def test_no_line_is_wider_than_the_screen_and_no_view_higher(width: int, height:
     detail = Detail(Manner(), STUCK.task.id)
     overview.take(BUSY)
     workers.take(BUSY)
-    tasks.take(TaskPage(NOW, TASKS, True), tasks.request)
-    detail.take(STUCK.task.id, STUCK)
+    tasks.answer(tasks.request, TaskPage(NOW, TASKS, True))
+    detail.answer(detail.want, STUCK)
     for view in (overview, tasks, workers, detail):
         lines = view.lines(width, height)
         assert all(len(line.text) <= width for line in lines), [line.text for line in lines if len(line.text) > width]
@@ -141,7 +141,7 @@ def test_hours_of_waiting_do_not_squeeze_the_run() -> None:
 
 def test_secrets_in_inputs_are_masked() -> None:
     detail = Detail(Manner(), STUCK.task.id, "inputs")
-    detail.take(STUCK.task.id, STUCK)
+    detail.answer(detail.want, STUCK)
     shown = text(detail.lines(100, 30))
     assert '"audience": "board"' in shown
     assert "Zx81kQ9v" not in shown
@@ -149,7 +149,7 @@ def test_secrets_in_inputs_are_masked() -> None:
 
 def test_the_error_begins_with_its_cause() -> None:
     detail = Detail(Manner(), STUCK.task.id, "error")
-    detail.take(STUCK.task.id, STUCK)
+    detail.answer(detail.want, STUCK)
     body = [line.text.strip() for line in detail.lines(100, 30)][5:]
     assert body[0] == "ProviderTimeout: no answer within 60 s"
 
@@ -168,9 +168,9 @@ def test_ascii_mode_sends_no_character_of_ours_beyond_ascii() -> None:
     overview, tasks, workers = Overview(manner), Tasks(manner), Workers(manner, None)
     overview.take(BUSY)
     workers.take(BUSY)
-    tasks.take(TaskPage(NOW, TASKS[:15], True), tasks.request)
+    tasks.answer(tasks.request, TaskPage(NOW, TASKS[:15], True))
     detail = Detail(manner, STUCK.task.id)
-    detail.take(STUCK.task.id, replace(STUCK, inputs=COMPLETED.inputs))
+    detail.answer(detail.want, replace(STUCK, inputs=COMPLETED.inputs))
     question = about_tasks(Order(Action.CANCEL), TASKS[:3], manner)
     assert isinstance(question, Question)
     for lines in (

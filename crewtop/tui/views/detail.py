@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from crewtop import words
-from crewtop.model.snapshot import Excerpt, HistoryRow, RunRow, TaskDetail
+from crewtop.model.snapshot import Excerpt, HistoryRow, RunRow, TaskDetail, TaskRow
 from crewtop.model.task import RunOutcome
 from crewtop.tui.actions import View
 from crewtop.tui.columns import Cell, Column, fit, heading, row
@@ -14,10 +16,12 @@ from crewtop.tui.follow import Follow
 from crewtop.tui.manner import Manner, data, safe
 from crewtop.tui.paint import BLANK, Line, Span, joined, line, spread
 from crewtop.tui.reading import AT_ONCE_CHARACTERS, MOST_CHARACTERS, Job, Kind, Reading
-from crewtop.tui.source import Body, LogLines
+from crewtop.tui.source import Body
 from crewtop.tui.views import story
 from crewtop.tui.views.cells import STATUS_ROLES
+from crewtop.tui.views.page import Page
 from crewtop.tui.views.taskrows import status_span, why
+from crewtop.tui.wants import RunLog, Story, Stream, Want
 
 PANES = {"story": "s", "inputs": "i", "result": "o", "error": "e", "log": "l", "history": "h"}
 """The parts, with the keys that the registry gives them."""
@@ -30,13 +34,13 @@ HISTORY_COLUMNS = (
 )
 
 
-class Detail:
+class Detail(Page):
     """State of the view: the task, which part is open, and where each part is scrolled to."""
 
     kind = View.DETAIL
 
     def __init__(self, manner: Manner, task_id: int, pane: str | None = None) -> None:
-        self.manner = manner
+        super().__init__(manner)
         self.task_id = task_id
         self.detail: TaskDetail | None = None
         self.gone = False
@@ -49,25 +53,40 @@ class Detail:
         self._end = 0
         self._height = 1
 
-    def take(self, task_id: int, detail: TaskDetail | None) -> None:
-        """Show what was asked for; an answer about another task is dropped."""
-        if task_id != self.task_id:
-            return
-        self.gone = detail is None
-        if detail is not None:
-            self.detail = detail
+    @property
+    def want(self) -> Want:
+        """The task's story."""
+        return Story(self.task_id)
+
+    def answer(self, want: Want, answer: Any) -> None:
+        """Show what was asked for."""
+        if want == self.want:
+            self.gone = answer is None
+            if answer is not None:
+                self.detail = answer
 
     @property
-    def log_run(self) -> int | None:
-        """The run whose output is to be followed, or None."""
-        run = self._newest
-        return run.id if run is not None and run.outcome == RunOutcome.RUNNING else None
+    def loading(self) -> bool:
+        """Whether there is nothing to show yet."""
+        return self.detail is None and not self.gone
 
-    def take_log(self, run_id: int, more: LogLines) -> None:
+    @property
+    def chosen(self) -> Sequence[TaskRow]:
+        """The task."""
+        return (self.detail.task,) if self.detail is not None else ()
+
+    @property
+    def stream(self) -> Stream | None:
+        """The output of the run that goes on, or None."""
+        run = self._newest
+        return RunLog(run.id) if run is not None and run.outcome == RunOutcome.RUNNING else None
+
+    def told(self, stream: Stream, item: Any) -> None:
         """More output of a run; another run than before begins anew."""
-        if run_id != self._log_run:
-            self._log_run, self.log = run_id, Follow()
-        self.log.take(more)
+        if isinstance(stream, RunLog):
+            if stream.run_id != self._log_run:
+                self._log_run, self.log = stream.run_id, Follow()
+            self.log.take(item)
 
     def take_body(self, run_id: int | None, body: Body, excerpt: Excerpt) -> None:
         """More of a long text."""
@@ -79,7 +98,7 @@ class Detail:
         reading = self._readings.get(self.pane)
         return reading.job if reading else None
 
-    def finish(self, job: Job, rows: list[str]) -> None:
+    def finish(self, job: Job, rows: Any) -> None:
         """The rows of such a job."""
         for reading in self._readings.values():
             if reading.job == job:
@@ -218,7 +237,7 @@ class Detail:
 
     @property
     def _live(self) -> bool:
-        return self.log_run is not None
+        return self.stream is not None
 
     def _where(self, pane: str) -> tuple[int | None, Body] | None:
         """Which long text a part shows: of which run, and which."""

@@ -93,7 +93,7 @@ def _keys(session: Session, width: int) -> Line:
             return _hints(("↑ ↓", "scroll"), ("any other key", "back"), manner=session.manner)
         case Palette():
             return _hints((enter, "run"), ("↑ ↓", "choose"), ("Esc", "back"), manner=session.manner)
-    if session.tasks.edit is not None and session.view is View.TASKS:
+    if session.page.edit is not None:
         return _hints((enter, "apply"), ("Esc", "keep as it was"), manner=session.manner)
     parts = []
     for command in commands_in(session.view):

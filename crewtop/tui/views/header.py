@@ -61,17 +61,24 @@ def top(
 
 
 def tabs(view: View, cells: int, manner: Manner) -> Line:
-    """The second line: the views, the open one marked, and the keys that work everywhere."""
+    """The second line: the views, the open one marked, and the keys that work everywhere.
+
+    Where it is narrow only the open one has its title.
+    """
     open_tab = View.TASKS if view is View.DETAIL else view
-    spans: list[Span] = [Span("  ")]
-    for key, title, target in TABS:
-        on = target is open_tab
-        spans += [Span(key + " ", "accent", on), Span(title, "text" if on else "muted", on), Span("   ")]
     keys = joined(
         Span("/", "accent"), Span(" filter   ", "muted"),
         Span(":", "accent"), Span(" command   ", "muted"),
         Span("?", "accent"), Span(" help ", "muted"),
     )  # fmt: skip
+    for gap, titled in ((3, True), (2, True), (2, False)):
+        spans: list[Span] = [Span("  ")]
+        for key, title, target in TABS:
+            on = target is open_tab
+            said = f" {title}" if titled or on else ""
+            spans += [Span(key, "accent", on), Span(said, "text" if on else "muted", on), Span(" " * gap)]
+        if width(spans) <= cells:
+            break
     return Line(spread(tuple(spans), keys, cells, manner.cut))
 
 

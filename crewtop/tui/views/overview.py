@@ -16,6 +16,7 @@ from crewtop.tui.paint import BLANK, Line, Span, clip_spans, joined, line
 from crewtop.tui.selection import Selection
 from crewtop.tui.views import figures
 from crewtop.tui.views.cells import lead, moved
+from crewtop.tui.views.page import Page
 from crewtop.tui.views.problems import Problem, problems
 from crewtop.tui.views.question import Question, about_pause
 from crewtop.tui.views.tables import QUEUE_COLUMNS, RUNNING_COLUMNS, in_order, queue_cells, running_cells
@@ -31,14 +32,14 @@ class Key(NamedTuple):
     name: str
 
 
-class Overview:
+class Overview(Page):
     """State of the view: the snapshot and the cursor, which goes through problems, queues and running tasks."""
 
     kind = View.OVERVIEW
+    columns = (*QUEUE_COLUMNS, *RUNNING_COLUMNS)
 
     def __init__(self, manner: Manner) -> None:
-        self.manner = manner
-        self.snapshot: Snapshot | None = None
+        super().__init__(manner)
         self.selection: Selection[Key] = Selection()
         self._problems: list[Problem] = []
         self._shown: dict[Key, Problem | QueueRow | RunningRow] = {}

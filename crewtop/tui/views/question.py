@@ -11,7 +11,7 @@ from crewtop.model.money import Money, total
 from crewtop.model.operations import RULES, Action, Order, Scope, Target, must_be_typed
 from crewtop.model.snapshot import QueueRow, TaskRow
 from crewtop.tui.edit import LineEdit
-from crewtop.tui.effects import Act, ActOnAll, Drain, Effect, PauseQueue, Price, Say, Undo
+from crewtop.tui.effects import Act, ActOnAll, Drain, Effect, Open, PauseQueue, Price, Say, Undo
 from crewtop.tui.manner import Manner, safe
 from crewtop.tui.paint import Line, Span, Spans, clip_spans, joined, padded, spread
 from crewtop.tui.reading import wrapped
@@ -152,6 +152,16 @@ def about_argument(action: Action, then: Callable[[Order], Effect | Question]) -
     title = "Which priority?" if action is Action.PRIORITY else "Move to which queue?"
     said = "0 is the most urgent, 4 the least" if action is Action.PRIORITY else "a new name makes a new queue"
     return Blank(title, ((Span(said, "muted"),),), action, Say(""), then=read)
+
+
+def about_id() -> Question:
+    """The question which task to open."""
+
+    def read(typed: str) -> Effect | str:
+        digits = typed.removeprefix("#")
+        return Open(int(digits)) if digits.isdecimal() and len(digits) < 19 else "a task's id is a number"
+
+    return Blank("Open which task?", ((Span("its number, as in the column ID", "muted"),),), "id", Say(""), then=read)
 
 
 def about_undo(operation_id: int, action: Action, done: int) -> Question:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any
 
 from crewtop import words
 from crewtop.model import filters
@@ -18,7 +19,9 @@ from crewtop.tui.manner import Manner, safe
 from crewtop.tui.paint import BLANK, Line, Part, Span, Spans, bar, joined, line, spread
 from crewtop.tui.selection import Selection
 from crewtop.tui.views.cells import lead, moved
-from crewtop.tui.views.taskrows import columns_for, has_step, task_cells
+from crewtop.tui.views.page import Page
+from crewtop.tui.views.taskrows import TASK_COLUMNS, columns_for, has_step, task_cells
+from crewtop.tui.wants import TaskList, Want
 
 PAGE = 200
 """Rows that are asked for at first, and again whenever the cursor comes near the last one."""
@@ -27,41 +30,40 @@ MOST = 5_000
 """Rows that the list holds at most; a filter leads further."""
 
 
-class Request(NamedTuple):
-    """What the list wants to be told: the arguments of Source.tasks."""
-
-    task_filter: TaskFilter
-    sort: str
-    limit: int
-
-
-class Tasks:
+class Tasks(Page):
     """State of the view: filter, order, rows, cursor, marks."""
 
     kind = View.TASKS
+    columns = TASK_COLUMNS
 
     def __init__(self, manner: Manner) -> None:
-        self.manner = manner
+        super().__init__(manner)
         self.page: TaskPage | None = None
-        self.request = Request(TaskFilter(), "newest", PAGE)
-        self.typed = ""
-        self.edit: LineEdit | None = None
+        self.request = TaskList(TaskFilter(), "newest", PAGE)
         self.selection: Selection[int] = Selection()
-        self.problem = ""
         self._rows: dict[int, TaskRow] = {}
         self._marked: dict[int, TaskRow] = {}
-        self._answered: Request | None = None
+        self._answered: TaskList | None = None
 
-    def take(self, page: TaskPage, request: Request) -> None:
+    @property
+    def want(self) -> Want:
+        """The list as it is filtered and ordered."""
+        return self.request
+
+    def answer(self, want: Want, answer: Any) -> None:
         """Show a new page; an answer to an older question is dropped."""
-        if request[:2] != self.request[:2]:
+        if not isinstance(want, TaskList) or not self._is_about(want):
             return
-        if self._answered is None or self._answered[:2] != request[:2]:
+        page: TaskPage = answer
+        if self._answered is None or not self._is_about(self._answered):
             self.selection.restart()
-        self._answered, self.page, self.problem = request, page, ""
+        self._answered, self.page, self.problem = want, page, ""
         self._rows = {row.id: row for row in page.rows}
         self.selection.update(tuple(self._rows))
         self._marked |= {task_id: self._rows[task_id] for task_id in self._marked if task_id in self._rows}
+
+    def _is_about(self, want: TaskList) -> bool:
+        return (want.task_filter, want.sort) == (self.request.task_filter, self.request.sort)
 
     @property
     def chosen(self) -> tuple[TaskRow, ...]:
@@ -79,7 +81,7 @@ class Tasks:
     @property
     def loading(self) -> bool:
         """Whether the rows answer an older question."""
-        return self._answered is None or self._answered[:2] != self.request[:2]
+        return self._answered is None or not self._is_about(self._answered)
 
     def do(self, command: str, height: int) -> Effect | None:
         """Obey a command."""
@@ -92,7 +94,7 @@ class Tasks:
             case "sort":
                 orders = list(SORTS)
                 following = orders[(orders.index(self.request.sort) + 1) % len(orders)]
-                self.request = Request(self.request.task_filter, following, PAGE)
+                self.request = TaskList(self.request.task_filter, following, PAGE)
             case "mark":
                 self._mark()
             case "back":
@@ -103,7 +105,7 @@ class Tasks:
 
     def narrow(self, task_filter: TaskFilter, typed: str | None = None) -> None:
         """Ask for the tasks that match a filter; typed is how the operator wrote it."""
-        self.request = Request(task_filter, self.request.sort, PAGE)
+        self.request = TaskList(task_filter, self.request.sort, PAGE)
         self.typed = filters.words(task_filter) if typed is None else typed
 
     def unmark(self) -> None:
@@ -115,19 +117,20 @@ class Tasks:
         """Whether Esc has nothing left to drop here."""
         return not self._marked and not self.typed
 
-    def press(self, key: str) -> None:
+    def press(self, key: str) -> Effect | None:
         """A key while the filter is being typed."""
         assert self.edit is not None
         if key == "enter":
             try:
                 self.narrow(parse(self.edit.text), self.edit.text.strip())
             except FilterError:
-                return
+                return None
             self.edit = None
         elif key in ("escape", "ctrl+c"):
             self.edit = None
         else:
             self.edit.type(key)
+        return None
 
     def lines(self, width: int, height: int) -> list[Line]:
         """The view in so many cells and lines."""
@@ -196,7 +199,7 @@ class Tasks:
     def _load_more(self) -> None:
         near_end = self.selection.position >= len(self._rows) - PAGE // 4
         if self.page is not None and self.page.more and near_end and self.request.limit < MOST:
-            self.request = self.request._replace(limit=min(MOST, len(self._rows) + PAGE))
+            self.request = replace(self.request, limit=min(MOST, len(self._rows) + PAGE))
 
     def _mark(self) -> None:
         current = self.selection.current

@@ -13,6 +13,7 @@ from crewtop.tui.manner import Manner, data, safe
 from crewtop.tui.paint import BLANK, Line, Role, Span, joined, line
 from crewtop.tui.selection import Selection
 from crewtop.tui.views.cells import aged, lead, moved, said
+from crewtop.tui.views.page import Page
 from crewtop.tui.views.question import Question, about_drain
 from crewtop.tui.views.tables import RUNNING_COLUMNS, in_order, running_cells
 
@@ -36,15 +37,15 @@ COLUMNS = (
 )
 
 
-class Workers:
+class Workers(Page):
     """State of the view: the snapshot, the cursor, and slots that were asked for but are not reported yet."""
 
     kind = View.WORKERS
+    columns = COLUMNS
 
     def __init__(self, manner: Manner, pool_worker: str | None) -> None:
-        self.manner = manner
+        super().__init__(manner)
         self.pool_worker = pool_worker
-        self.snapshot: Snapshot | None = None
         self.selection: Selection[str] = Selection()
         self._workers: dict[str, WorkerRow] = {}
         self._asked: dict[str, int] = {}
