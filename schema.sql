@@ -11,7 +11,7 @@ CREATE TABLE crewtop.settings (
     value text NOT NULL
 );
 COMMENT ON TABLE crewtop.settings IS 'Facts about this database, such as schema_version.';
-INSERT INTO crewtop.settings (key, value) VALUES ('schema_version', '2');
+INSERT INTO crewtop.settings (key, value) VALUES ('schema_version', '3');
 
 -- Queues ------------------------------------------------------------------------------------------------------
 
@@ -66,6 +66,15 @@ COMMENT ON TABLE crewtop.throttles IS 'Crews whose provider said 429: nothing of
 
 -- Tasks -------------------------------------------------------------------------------------------------------
 
+CREATE FUNCTION crewtop.fingerprint(error text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- sha256, since a server that keeps to FIPS has no md5, and what records a failure must not fail.
+RETURN left(encode(sha256(replace(trim(regexp_replace(regexp_replace(left(error, 200),
+    '"[^"]*"?|`[^`]*`?|\Y''[^'']*''?|[[:alnum:]_.:@/+-]*[0-9@][[:alnum:]_.:@/+-]*', '?', 'g'),
+    '[[:space:]]+', ' ', 'g')), chr(92), '/')::bytea), 'hex'), 8);
+COMMENT ON FUNCTION crewtop.fingerprint IS
+    'Eight hexadecimal digits, the same for errors whose first 200 characters differ only in quoted text, white space, and words with a digit or an @: numbers, ids, addresses.';
+
 CREATE TABLE crewtop.tasks (
     id                  bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     queue               text NOT NULL,
@@ -102,6 +111,7 @@ CREATE TABLE crewtop.tasks (
     rerun_of            bigint,
     schedule            text,
     error               text CHECK (length(error) <= 500),
+    failure             text GENERATED ALWAYS AS (crewtop.fingerprint(error)) STORED,
     calls               integer NOT NULL DEFAULT 0,
     unpriced_calls      integer NOT NULL DEFAULT 0,
     tokens              bigint NOT NULL DEFAULT 0,
@@ -141,16 +151,19 @@ COMMENT ON COLUMN crewtop.tasks.parent_id IS 'The task that it was fanned out fr
 COMMENT ON COLUMN crewtop.tasks.rerun_of IS 'The task that an operator ran again as this one, from scratch.';
 COMMENT ON COLUMN crewtop.tasks.schedule IS 'The schedule that put it in.';
 COMMENT ON COLUMN crewtop.tasks.error IS 'The newest error in short, for lists; whole on runs.error.';
+COMMENT ON COLUMN crewtop.tasks.failure IS 'The same for like errors: see fingerprint.';
 COMMENT ON COLUMN crewtop.tasks.cost IS 'US dollars of the calls whose price is known: a lower bound while unpriced_calls > 0.';
 
 -- What a worker claims, in claim order.
 CREATE INDEX tasks_ready ON crewtop.tasks (queue, priority, run_at, id) WHERE status IN ('pending', 'retry');
 -- Rescue and the list of what runs now. Not on lease_expires_at: a heartbeat must stay a HOT update.
 CREATE INDEX tasks_running ON crewtop.tasks (id) WHERE status = 'running';
--- The operator's lists of what went wrong or waits, newest first. Pending, resting and running tasks have the indexes
--- above; completed ones are most of the table. An index over every status would be written to by every change.
-CREATE INDEX tasks_to_look_at ON crewtop.tasks (status, id DESC) WHERE status IN ('failed', 'cancelled', 'waiting');
+-- The operator's lists of what went wrong or waits, newest first. Pending and running tasks have the indexes above;
+-- completed ones are most of the table. An index over every status would be written to by every change.
+CREATE INDEX tasks_to_look_at ON crewtop.tasks (status, id DESC) WHERE status IN ('failed', 'cancelled', 'waiting', 'retry');
+CREATE INDEX tasks_by_failure ON crewtop.tasks (failure, id DESC) WHERE status IN ('failed', 'retry');
 CREATE INDEX tasks_by_parent ON crewtop.tasks (parent_id) WHERE parent_id IS NOT NULL;
+CREATE INDEX tasks_by_rerun ON crewtop.tasks (rerun_of) WHERE rerun_of IS NOT NULL;
 CREATE UNIQUE INDEX tasks_key ON crewtop.tasks (crew, key, key_window)
     WHERE key IS NOT NULL AND (key_scope = 'always' OR status IN ('waiting', 'pending', 'running', 'retry')
                                OR key_scope = 'completed' AND status = 'completed');
@@ -311,18 +324,22 @@ CREATE TABLE crewtop.workers (
     desired_slots integer CHECK (desired_slots BETWEEN 0 AND 1000),
     busy          integer NOT NULL DEFAULT 0,
     draining      boolean NOT NULL DEFAULT false,
+    killed        boolean NOT NULL DEFAULT false,
     drain_ends_at timestamptz,
     started_at    timestamptz NOT NULL DEFAULT now(),
     heartbeat_at  timestamptz NOT NULL DEFAULT now(),
     lease_seconds double precision NOT NULL,
     stopped_at    timestamptz,
     cpu_percent   double precision,
-    memory_bytes  bigint
+    memory_bytes  bigint,
+    clock_offset_seconds double precision
 ) WITH (fillfactor = 50);
 COMMENT ON TABLE crewtop.workers IS 'One row a worker process (host and boot). Recovery never depends on it: leases are on the tasks.';
 COMMENT ON COLUMN crewtop.workers.queues IS 'NULL: every queue.';
+COMMENT ON COLUMN crewtop.workers.killed IS 'An operator wants it to end at once: what it runs is killed and goes back to its queue.';
 COMMENT ON COLUMN crewtop.workers.drain_ends_at IS 'When a draining worker hands back what still runs; NULL: it waits for it.';
 COMMENT ON COLUMN crewtop.workers.desired_slots IS 'What an operator asked for; the worker obeys at its next heartbeat.';
+COMMENT ON COLUMN crewtop.workers.clock_offset_seconds IS 'The worker''s clock minus the database''s; NULL: not measured.';
 
 -- Operator actions --------------------------------------------------------------------------------------------
 
@@ -417,6 +434,7 @@ CREATE TABLE crewtop.stats (
     run_ok    jsonb NOT NULL DEFAULT '{}',
     run_bad   jsonb NOT NULL DEFAULT '{}'
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+COMMENT ON COLUMN crewtop.stats.worker_id IS 'Empty in buckets of an hour, which are kept for ever: workers come and go.';
 COMMENT ON TABLE crewtop.stats IS 'What finished, by queue, crew and worker. wait, run_ok and run_bad are histograms: bucket number to count.';
 COMMENT ON COLUMN crewtop.stats.met IS 'First starts within the service level of their priority; missed: the others.';
 CREATE INDEX stats_by_time ON crewtop.stats (at);

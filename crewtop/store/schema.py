@@ -10,7 +10,7 @@ from crewtop.model.errors import CrewtopError, Refused
 from crewtop.model.shipped import shipped
 from crewtop.store.database import Database, statement
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 UPGRADE_SECONDS = 86_400.0
 """A migration may rewrite an index over many millions of rows."""
