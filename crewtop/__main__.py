@@ -33,7 +33,8 @@ def main() -> None:
 
 def _screen() -> int:
     """The screen as configured, without the command line's reader, which takes a tenth of a second to import."""
-    from crewtop.commands.screen import Style, open_screen, styled
+    from crewtop.commands.screen import open_screen
+    from crewtop.commands.style import Style, styled
 
     def load() -> Configuration:
         from crewtop.config import load

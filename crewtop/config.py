@@ -100,10 +100,21 @@ class WorkerSettings(_Table):
 
 
 class ScreenSettings(_Table):
-    """[screen]: how the console looks, and for how long an operation can be taken back."""
+    """[screen]: how the console looks, and for how long an operation can be taken back.
+
+    columns: of the task list; empty: all that fit. production: patterns such as "prod*" and "*@db1*" for the
+    database@host of a connection that wears production_theme. bell rings the terminal's for a new alert.
+    The screen takes a first look at these in commands/style.py, before there are settings.
+    """
 
     theme: str = "crewtop-dark"
     interval_seconds: Annotated[float, Field(ge=0.1, le=60)] = 1.0
+    mouse: bool = True
+    bell: bool = False
+    utc: bool = True
+    columns: tuple[str, ...] = ()
+    production: tuple[str, ...] = ()
+    production_theme: str = "crewtop-production"
     no_progress_seconds: Seconds = NO_PROGRESS_SECONDS
     undo_minutes: Annotated[float, Field(ge=0, le=1_440)] = UNDO_MINUTES
 

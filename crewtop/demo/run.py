@@ -15,7 +15,8 @@ import typer
 from crewtop.admission import Task
 from crewtop.commands.pool import end, pool_worker, python_module, store_flags
 from crewtop.commands.read import print_snapshot
-from crewtop.commands.screen import Style, open_screen, styled
+from crewtop.commands.screen import open_screen
+from crewtop.commands.style import Style, styled
 from crewtop.config import Configuration, load
 from crewtop.demo.traffic import tasks
 from crewtop.model.errors import CrewtopError
