@@ -7,6 +7,7 @@ from functools import cache, lru_cache
 from typing import Literal
 
 from rich._palettes import EIGHT_BIT_PALETTE
+from rich.color import Color, ColorSystem
 from rich.style import Style
 
 from crewtop.tui.paint import Ground, Role, Span
@@ -26,6 +27,7 @@ _ANSI: dict[Role, Style] = {
     "moving": Style(color="green"),
     "waiting": Style(color="blue"),
     "money": Style(color="magenta"),
+    "frame": Style(dim=True),
     "badge": Style(reverse=True),
 }
 _PLAIN: dict[Role, Style] = {
@@ -33,6 +35,7 @@ _PLAIN: dict[Role, Style] = {
     "faint": Style(dim=True),
     "wrong": Style(bold=True),
     "watch": Style(bold=True),
+    "frame": Style(dim=True),
     "badge": Style(reverse=True),
 }
 
@@ -61,6 +64,9 @@ class Look:
         self.theme = theme
         self.colours = colours
         self._palette = {key: nearest_256(value) if colours == "256" else value for key, value in theme.colours.items()}
+        self._palette["badge"] = self._palette.get("frame", self._palette["accent"])
+        self._palette.setdefault("frame", self._palette["faint"])
+        self._ansi = _ANSI | (_framed(theme.colours["frame"]) if "frame" in theme.colours else {})
         self.style = lru_cache(maxsize=None)(self._style)
 
     @property
@@ -75,18 +81,24 @@ class Look:
 
     def _style(self, role: Role, strong: bool, ground: Ground, dim: bool) -> Style:
         if self.colours in ("16", "none"):
-            table = _ANSI if self.colours == "16" else _PLAIN
+            table = self._ansi if self.colours == "16" else _PLAIN
             style = table.get(role, Style()) + Style(bold=strong or None, dim=dim or None)
             return style + Style(reverse=True, dim=False) if ground == "cursor" else style
         behind = self._palette[ground]
         if role == "badge":
-            behind, front = self._palette["accent"], self._palette["ground"]
+            behind, front = self._palette["badge"], self._palette["ground"]
         else:
             front = self._palette[role]
         if dim:
             front = _blend(front, behind)
             front = nearest_256(front) if self.colours == "256" else front
         return Style(color=front, bgcolor=behind, bold=strong or None)
+
+
+def _framed(colour: str) -> dict[Role, Style]:
+    """What a theme's own frame is in 16 colours."""
+    named = Color.parse(colour).downgrade(ColorSystem.STANDARD)
+    return {"frame": Style(color=named), "badge": Style(color=named, reverse=True)}
 
 
 def _parts(colour: str) -> tuple[int, int, int]:

@@ -7,7 +7,9 @@ from typing import Literal, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 
-Role = Literal["text", "muted", "faint", "accent", "link", "wrong", "watch", "moving", "waiting", "money", "badge"]
+Role = Literal[
+    "text", "muted", "faint", "accent", "link", "wrong", "watch", "moving", "waiting", "money", "frame", "badge"
+]
 """What a word means. Themes map roles to colours; the glyph and the word carry the meaning without them."""
 
 Ground = Literal["ground", "cursor", "panel"]

@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
@@ -28,7 +29,11 @@ COLOURS = (
 )
 """The keys of a theme's [colours], each with a meaning; themes/crewtop-dark.toml says which."""
 
+OPTIONAL = ("frame",)
+"""Keys that a theme may leave out. Without frame the rules are faint and the name of the program has the accent."""
+
 DEFAULT = "crewtop-dark"
+PRODUCTION = "crewtop-production"
 
 _COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
 
@@ -39,7 +44,7 @@ class ThemeError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """A named set of colours, each '#rrggbb', one for each of COLOURS."""
+    """A named set of colours, each '#rrggbb', one for each of COLOURS and perhaps some of OPTIONAL."""
 
     name: str
     dark: bool
@@ -60,9 +65,9 @@ def parse(text: str, file: str) -> Theme:
     if not isinstance(colours, dict):
         raise _wrong(file, "colours", colours, "a table of colours")
     for key in colours:
-        if key not in COLOURS:
-            raise ThemeError(f"theme {file}: colours.{key} is unknown: use {', '.join(COLOURS)}")
-    for key in COLOURS:
+        if key not in (*COLOURS, *OPTIONAL):
+            raise ThemeError(f"theme {file}: colours.{key} is unknown: use {', '.join((*COLOURS, *OPTIONAL))}")
+    for key in (*COLOURS, *(key for key in OPTIONAL if key in colours)):
         value = colours.get(key)
         if not isinstance(value, str) or not _COLOUR.fullmatch(value):
             raise _wrong(file, f"colours.{key}", value, "a colour such as '#1f2733'")
@@ -89,6 +94,16 @@ def load(folder: Path | None) -> tuple[dict[str, Theme], list[str]]:
         else:
             themes[theme.name] = theme
     return themes, problems
+
+
+def is_production(patterns: Iterable[str], database: str, host: str) -> bool:
+    """Whether a pattern such as 'prod*' or '*@db1*' fits this connection, whatever the case of letters.
+
+    It may fit "database@host" or the database's name alone, so that 'shop' and '*-prod' mean what they seem to: to take
+    a test for production costs a red frame, the other mistake costs more. host "" is for a server of this machine.
+    """
+    names = (f"{database}@{host}".lower(), database.lower())
+    return any(fnmatchcase(name, pattern.lower()) for pattern in patterns for name in names)
 
 
 def _users(folder: Path | None, problems: list[str]) -> Iterable[Path]:
