@@ -31,7 +31,7 @@ app.add_typer(acting)
 # Flags that are meant alike before and after a command, and whether a value follows.
 EVERYWHERE = {
     "--config": True, "--data-dir": True, "--postgres": True, "--redis": True, "--theme": True, "--colour": True,
-    "--ascii": False,
+    "--ascii": False, "--tty": False, "--no-mouse": False,
 }  # fmt: skip
 
 
@@ -93,12 +93,14 @@ def console(
     colour: Annotated[
         Colour, typer.Option("--colour", help="Colours: as the terminal says, 16, or none.")
     ] = Colour.AUTO,
+    tty: Annotated[bool, typer.Option("--tty", help="For the Linux console: --ascii and --colour 16.")] = False,
+    no_mouse: Annotated[bool, typer.Option("--no-mouse", help="Leave the mouse to the terminal.")] = False,
     read_only: Annotated[bool, typer.Option("--read-only", help="Acting keys do nothing.")] = False,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
     """The screen; one plain snapshot where there is no terminal."""
     import crewtop
-    from crewtop.commands.screen import Style
+    from crewtop.commands.style import Style
 
     if version:
         typer.echo(f"crewtop {crewtop.__version__}")
@@ -109,7 +111,10 @@ def console(
         "data_dir": data_dir,
         "screen": {name: value for name, value in (("theme", theme), ("interval_seconds", interval)) if value},
     }
-    style = Style(theme=theme, interval=interval, ascii=ascii_only, colour=colour.value, read_only=read_only)
+    style = Style(
+        theme=theme, interval=interval, ascii=ascii_only or tty, read_only=read_only, mouse=not no_mouse,
+        colour="16" if tty and colour is Colour.AUTO else colour.value,
+    )  # fmt: skip
     context.obj = (config, {name: value for name, value in flags.items() if value}, style)
     if context.invoked_subcommand is not None:
         return
@@ -117,7 +122,8 @@ def console(
         from crewtop.commands.read import print_snapshot
 
         raise typer.Exit(run(print_snapshot(configuration(context), as_json=False)))
-    from crewtop.commands.screen import open_screen, styled
+    from crewtop.commands.screen import open_screen
+    from crewtop.commands.style import styled
 
     raise typer.Exit(open_screen(lambda: configuration(context), styled(style, config), pool=pool))
 
@@ -220,6 +226,16 @@ def schedules(context: typer.Context, as_json: JsonFlag = False) -> None:
     from crewtop.commands.schedules import print_schedules
 
     raise typer.Exit(run(print_schedules(configuration(context), as_json=as_json)))
+
+
+@app.command()
+def keys(
+    markdown: Annotated[bool, typer.Option("--markdown", help="As docs/keys.md, without your own keys.")] = False,
+) -> None:
+    """Print every key of the screen, with your own from keys.toml."""
+    from crewtop.commands.keys import print_keys
+
+    print_keys(markdown=markdown)
 
 
 @app.command()
