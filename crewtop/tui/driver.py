@@ -1,30 +1,69 @@
-"""Textual's driver without reports of every mouse movement: they cost bytes both ways and mean nothing here."""
+"""Textual's driver, calmer: without reports of every mouse movement, which cost bytes both ways and mean nothing here.
+
+It also has the terminal remember its title, and put it back however the screen ends.
+"""
 
 from __future__ import annotations
 
+import os
+import select
 import sys
 from typing import Any
 
 from textual.driver import Driver
 
+from crewtop.tui import title
 
-def calm_driver() -> type[Driver] | None:
-    """A driver that asks the terminal for clicks and the wheel alone; None (Textual's own choice) on Windows."""
-    if sys.platform == "win32":
-        return None
+_POINTER_SHAPE = "\x1b]22;"
+"""Ours is always the same, and an old Linux console prints what it does not understand."""
+
+if sys.platform != "win32":
     from textual.drivers.linux_driver import LinuxDriver
 
     class CalmDriver(LinuxDriver):
-        """See the module."""
+        """Asks the terminal for clicks and the wheel alone."""
 
         def __init__(self, *arguments: Any, **options: Any) -> None:
             super().__init__(*arguments, **options)
             if sys.__stdout__ is not None:
                 self._file = sys.__stdout__  # `crewtop 2> log` must not send the picture into the log
 
+        def write(self, data: str) -> None:
+            """Send data to the terminal."""
+            if not data.startswith(_POINTER_SHAPE):
+                super().write(data)
+
+        def start_application_mode(self) -> None:
+            """Take the terminal over."""
+            super().start_application_mode()  # type: ignore[no-untyped-call]
+            if self._writer_thread is not None and title.able(os.environ):
+                self.write(title.PUSH)
+
+        def stop_application_mode(self) -> None:
+            """Give the terminal back as it was."""
+            if title.able(os.environ):
+                self.write(title.POP)
+            super().stop_application_mode()
+
         def _enable_mouse_support(self) -> None:
             if self._mouse:
                 self.write("\x1b[?1000h\x1b[?1006h")
                 self.flush()
 
-    return CalmDriver
+
+def hung_up() -> bool:
+    """Whether the terminal is gone: its window was closed, or the connection to it broke.
+
+    Mostly a signal says so. Where none does, since another process leads the session, reading would find an endless
+    end of file, and Textual would read it again and again.
+    """
+    if sys.platform == "win32":
+        return False
+    terminal = select.poll()
+    terminal.register(sys.__stdin__.fileno() if sys.__stdin__ is not None else 0, select.POLLHUP)
+    return any(what & (select.POLLHUP | select.POLLERR | select.POLLNVAL) for _, what in terminal.poll(0))
+
+
+def calm_driver() -> type[Driver] | None:
+    """The driver for CrewtopApp; None (Textual's own choice) on Windows."""
+    return None if sys.platform == "win32" else CalmDriver
