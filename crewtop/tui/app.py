@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -14,7 +15,7 @@ from textual.app import App, ComposeResult
 from crewtop.model.operations import Operation
 from crewtop.model.snapshot import Snapshot
 from crewtop.tui.canvas import Canvas
-from crewtop.tui.driver import calm_driver
+from crewtop.tui.driver import calm_driver, hung_up
 from crewtop.tui.effects import (
     Act,
     ActOnAll,
@@ -41,6 +42,9 @@ from crewtop.tui.theme import Theme, load
 from crewtop.tui.views.detail import Detail
 from crewtop.tui.wants import Stream, Want, ask, follow
 
+HUNG_UP = 128 + signal.SIGHUP
+"""The exit code of a screen whose terminal is gone, whether or not a signal said so."""
+
 Background = Callable[[], Awaitable[None]]
 Answered = tuple[Want | None, Any]
 
@@ -64,7 +68,7 @@ class CrewtopApp(App[int], inherit_bindings=False):
         self._reach, self.session = reach, session
         self._themes, self._colours, self._background = themes, colours, background
         self._look = Look(themes[session.theme], colours)
-        self.canvas = Canvas(session.frame, self.press, self.paste, self._look)
+        self.canvas = Canvas(session.frame, self.press, self.paste, self.click, self._look)
         self._tasks: set[asyncio.Task[None]] = set()
         self._orders: set[asyncio.Task[None]] = set()
         self._followed: tuple[Stream, asyncio.Task[None]] | None = None
@@ -101,7 +105,7 @@ class CrewtopApp(App[int], inherit_bindings=False):
                 self._spawn(self._in_background(background))
 
             self.call_after_refresh(begin)
-        self.set_interval(1.0, self.canvas.paint)
+        self.set_interval(1.0, self._each_second)
 
     async def on_unmount(self) -> None:
         """Stop asking."""
@@ -109,14 +113,26 @@ class CrewtopApp(App[int], inherit_bindings=False):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
+    def _each_second(self) -> None:
+        """Let time show, and look whether the terminal and the files that were read are still as they were."""
+        if not self.is_headless and hung_up():
+            self.exit(HUNG_UP)
+        self.canvas.paint()
+
     # Keys
 
     def press(self, key: str) -> None:
         """Obey a key and show what it did."""
+        self._obey(lambda: self.session.press(key))
+
+    def click(self, y: int) -> None:
+        """Obey a click on a line and show what it did."""
+        self._obey(lambda: self.session.click(y))
+
+    def _obey(self, order: Callable[[], Effect | None]) -> None:
         session = self.session
         before = session.theme, session.page.want
-        effect = session.press(key)
-        if effect is not None:
+        if (effect := order()) is not None:
             self._carry_out(effect)
         if session.theme != before[0]:
             self._wear(Look(self._themes[session.theme], self._colours))
@@ -234,7 +250,7 @@ class CrewtopApp(App[int], inherit_bindings=False):
         want, answer = answered
         page = self.session.page
         # Frozen is what was on the screen; what the operator asks for since is still answered, once.
-        if want is not None and want == page.want and (not self.session.frozen or page.loading):
+        if want is not None and want == page.want and (not self.session.picture.frozen or page.loading):
             page.answer(want, answer)
             self._show()
 

@@ -18,7 +18,7 @@ WHEEL_LINES = 3
 
 
 class Canvas(Widget, can_focus=True):
-    """Paints what frame(width, height) returns; keys, pastes and the wheel go to the callbacks."""
+    """Paints what frame(width, height) returns; keys, pastes, the wheel and clicks go to the callbacks."""
 
     DEFAULT_CSS = "Canvas { width: 100%; height: 100%; background: transparent; }"
     ALLOW_SELECT = False
@@ -28,10 +28,11 @@ class Canvas(Widget, can_focus=True):
         frame: Callable[[int, int], list[Line]],
         press: Callable[[str], None],
         paste: Callable[[str], None],
+        click: Callable[[int], None],
         look: Look,
     ) -> None:
         super().__init__()
-        self._frame, self._press, self._paste = frame, press, paste
+        self._frame, self._press, self._paste, self._click = frame, press, paste, click
         self._look = look
         self._lines: list[Line] = []
 
@@ -91,3 +92,9 @@ class Canvas(Widget, can_focus=True):
         event.stop()
         for _ in range(WHEEL_LINES):
             self._press("up")
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """A click is told by its line; other buttons are the terminal's."""
+        event.stop()
+        if event.button == 1:
+            self._click(event.y)

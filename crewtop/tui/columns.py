@@ -14,7 +14,8 @@ GAP = 2
 class Column(NamedTuple):
     """A column: least is its width in cells, most what it may grow to where there is room, by shares of grow.
 
-    importance 0 is never dropped; of the others the highest number goes first. right aligns numbers.
+    importance 0 is never dropped; of the others the highest number goes first. right aligns numbers. about says what
+    is in it, for the help page.
     """
 
     title: str
@@ -23,6 +24,7 @@ class Column(NamedTuple):
     right: bool = False
     most: int = 0
     grow: int = 1
+    about: str = ""
 
 
 class Fitted(NamedTuple):

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from crewtop import words
 from crewtop.model.filters import TaskFilter
 from crewtop.model.operations import Matching, Order, Target
 from crewtop.tui.actions import View
 from crewtop.tui.paint import Role
+from crewtop.tui.reading import Kind
 from crewtop.tui.source import Body
 
 
@@ -107,6 +109,42 @@ class LoadBody:
 
 
 @dataclass(frozen=True, slots=True)
+class Whole:
+    """A whole text of a task: before and after as they are, with all of what rest asks for (its limit aside) between.
+
+    kind says how it is read.
+    """
+
+    kind: Kind
+    before: str
+    rest: LoadBody | None = None
+    after: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CopyText:
+    """Put a text from a task, masked and safe, on the operator's clipboard; what says what it is."""
+
+    text: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Save:
+    """Write a text to a file in the folder where crewtop was started."""
+
+    whole: Whole
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShowInPager:
+    """Let the operator read a text in the pager of their own."""
+
+    whole: Whole
+
+
+@dataclass(frozen=True, slots=True)
 class Open:
     """Show a task's story, at one of its parts if named."""
 
@@ -147,9 +185,36 @@ Effect = (
     | Halt
     | Resume
     | Copy
+    | CopyText
+    | Save
+    | ShowInPager
     | LoadBody
     | Open
     | Go
     | Say
     | Quit
 )
+
+
+def promise(effect: Effect) -> str:
+    """What is told the operator while an effect is still on its way; empty where its answer tells enough."""
+    match effect:
+        case Copy(text):
+            return f"copied {text}"
+        case CopyText(_, what):
+            return f"copied {what}"
+        case Save(_, file):
+            return f"saving {file}"
+        case SetSlots(_, slots):
+            return f"asked for {words.count(slots)} slots"
+        case Drain():
+            return "asked it to drain"
+        case Kill():
+            return "asked it to end at once"
+        case Halt(_, how):
+            return f"asked it to {how}"
+        case Resume():
+            return "goes on with it"
+        case PauseQueue(queue, paused):
+            return f"asked for {queue} to " + ("pause" if paused else "go on")
+    return ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import zlib
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import deque
 from datetime import datetime, timedelta
 
@@ -13,6 +13,8 @@ from crewtop.model.snapshot import Snapshot
 KEPT = timedelta(hours=1)
 APART = timedelta(seconds=2)
 """Snapshots closer than this to the one before are not kept: an hour of them takes about 10 MB."""
+
+STEPS_A_MINUTE = 30
 
 
 class Past:
@@ -40,9 +42,7 @@ class Past:
         Beyond the oldest it is the oldest.
         """
         times = list(self._at)
-        place = bisect_right(times, shown) - 1 + steps
-        if steps < 0 and place >= 0 and times[place] >= shown:
-            place -= 1
+        place = bisect_left(times, shown) + steps if steps < 0 else bisect_right(times, shown) - 1 + steps
         if place >= len(times) or not times:
             return None
         packed: Snapshot = pickle.loads(zlib.decompress(self._packed[max(0, place)]))

@@ -11,27 +11,15 @@ from crewtop.model.filters import TaskFilter
 from crewtop.model.operations import Action, Operation, OperationResult, Scope
 from crewtop.model.snapshot import Snapshot
 from crewtop.tui.acting import Acting
-from crewtop.tui.actions import Command, View, command_for
-from crewtop.tui.effects import (
-    Copy,
-    Drain,
-    Effect,
-    Go,
-    Halt,
-    Kill,
-    Open,
-    PauseQueue,
-    Price,
-    Quit,
-    Resume,
-    Say,
-    SetSlots,
-)
+from crewtop.tui.actions import COMMANDS, Command, View
+from crewtop.tui.effects import Effect, Go, Open, Price, Quit, Say, promise
+from crewtop.tui.keymap import Keymap
 from crewtop.tui.manner import Manner, safe
 from crewtop.tui.options import INTERVALS_SECONDS, ScreenOptions
 from crewtop.tui.pages import pages
 from crewtop.tui.paint import Line, Role, Span
-from crewtop.tui.past import Past
+from crewtop.tui.past import STEPS_A_MINUTE
+from crewtop.tui.picture import Picture
 from crewtop.tui.theme import DEFAULT
 from crewtop.tui.views import frame
 from crewtop.tui.views.detail import Detail
@@ -40,12 +28,6 @@ from crewtop.tui.views.help import Help, Palette
 from crewtop.tui.views.page import Page
 from crewtop.tui.views.question import Blank, Question, about_all, about_id
 from crewtop.tui.views.tasks import Tasks
-
-STARTING_SECONDS = 3.0
-"""How long the first answer may take before its absence is called trouble."""
-
-LATE_SECONDS = 5.0
-"""Data older than this and than three intervals is stale, whether or not its source said so."""
 
 
 class Session:
@@ -60,27 +42,27 @@ class Session:
         self.interval = options.interval
         self.themes = themes
         self.theme = options.theme if options.theme in themes else DEFAULT
+        self.keymap = Keymap(COMMANDS)
         self.pages = pages(self.manner, options)
         self.page: Page = self.pages[View.OVERVIEW]
         self.acting = Acting(self.manner)
-        self.snapshot: Snapshot | None = None
-        self.trouble: str | None = None
-        self.frozen = False
-        self.back_in_time = False
-        self.past = Past()
+        self.picture = Picture(clock)
         self.message: list[tuple[str, Role]] = []
         self.overlay: Help | Palette | Question | None = None
         self.latencies = (Steady(), Steady())
-        self.body_height = 20
+        self.body_top, self.body_height = 3, 20
         self._behind: list[Page] = []
-        self._newest: Snapshot | None = None
-        self._clock = clock
-        self._told_at = clock()
 
     @property
     def view(self) -> View:
         """The view that is open."""
         return self.page.kind
+
+    @property
+    def commands(self) -> list[Command]:
+        """What can be done in the open view; on a screen that only looks nothing that acts."""
+        commands = self.keymap.commands_in(self.view)
+        return [command for command in commands if not command.acting] if self.read_only else commands
 
     @property
     def tasks(self) -> Tasks:
@@ -93,24 +75,22 @@ class Session:
 
     def take(self, snapshot: Snapshot) -> None:
         """A new snapshot. While the picture is frozen it is only kept."""
-        self._told_at, self.trouble = self._clock(), None
         if self.options.title:
             snapshot = replace(snapshot, database=self.options.title)
-        self._newest = snapshot
-        self.past.keep(snapshot)
-        if not self.frozen:
-            self._show(snapshot)
+        if self.picture.take(snapshot):
+            self._show()
 
-    def _show(self, snapshot: Snapshot) -> None:
-        self.snapshot = snapshot
-        self.latencies[0].take(snapshot.postgres.latency)
-        self.latencies[1].take(snapshot.redis.latency)
-        for page in {*self.pages.values(), *self._behind, self.page}:
-            page.take(snapshot)
+    def _show(self) -> None:
+        """Let every view have the snapshot that the screen shows."""
+        if (snapshot := self.picture.shown) is not None:
+            self.latencies[0].take(snapshot.postgres.latency)
+            self.latencies[1].take(snapshot.redis.latency)
+            for page in {*self.pages.values(), *self._behind, self.page}:
+                page.take(snapshot)
 
     def fail(self, reason: str) -> None:
         """No snapshot this time; the reason in one line. The last one stays."""
-        self.trouble = safe(reason)
+        self.picture.trouble = safe(reason)
 
     def acted(self, result: OperationResult) -> None:
         """What became of an operation."""
@@ -131,35 +111,30 @@ class Session:
         """Tell the operator one line."""
         self.message = [(safe(text), role)]
 
-    # How old it is
-
-    @property
-    def age(self) -> float:
-        """Seconds since the last snapshot."""
-        return self._clock() - self._told_at
-
-    @property
-    def starting(self) -> bool:
-        """Whether no answer is no trouble yet: stores take a moment to open."""
-        return self.snapshot is None and self.age < STARTING_SECONDS
+    # What it says about itself
 
     @property
     def stale(self) -> bool:
         """Whether what is shown may no longer be true."""
-        if self.snapshot is None or not self.snapshot.postgres.up:
-            return True
-        return self.trouble is not None or self.age > max(LATE_SECONDS, 3 * self.interval)
+        return self.picture.stale(self.interval)
+
+    @property
+    def read_only(self) -> bool:
+        """Whether nothing can be changed from here."""
+        shown = self.picture.shown
+        return self.options.read_only or (shown is not None and shown.read_only)
 
     def refusal(self) -> str | None:
         """Why acting keys refuse now, or None."""
         if self.options.read_only:
             return "read-only: this screen only looks"
-        if self.snapshot is not None and self.snapshot.read_only:
+        if self.read_only:
             return "read-only: the database lets this role only look"
-        if self.back_in_time:
+        if self.picture.back_in_time:
             return "not done: this picture is of the past: p shows what is now"
         if self.stale:
-            return f"not done: the data is {words.duration(float(int(self.age)))} old and the database does not answer"
+            age = words.duration(float(int(self.picture.age)))
+            return f"not done: the data is {age} old and the database does not answer"
         return None
 
     # Keys
@@ -173,7 +148,7 @@ class Session:
             return self._press_overlay(key)
         if self.page.edit is not None:
             return self._carry_out(self.page.press(key))
-        command = command_for(key, self.view)
+        command = self.keymap.command_for(key, self.view)
         return self.run(command) if command is not None else None
 
     def paste(self, text: str) -> None:
@@ -185,6 +160,13 @@ class Session:
             edit = self.overlay.answer
         if edit is not None:
             edit.insert(text)
+
+    def click(self, y: int) -> Effect | None:
+        """Obey a click on a line of the screen; where something is asked or typed it means nothing."""
+        if self.overlay is not None or self.page.edit is not None or y < self.body_top:
+            return None
+        self.message = []
+        return self._carry_out(self.page.click(y - self.body_top))
 
     def run(self, command: Command) -> Effect | None:
         """Carry out a command as far as it concerns the screen; what is left is returned."""
@@ -238,34 +220,18 @@ class Session:
             case None:
                 pass
             case _:
-                self._promise(effect)
+                if words_for := promise(effect):
+                    self.say(words_for)
                 return effect
         return None
-
-    def _promise(self, effect: Effect) -> None:
-        match effect:
-            case Copy(text):
-                self.say(f"copied {text}")
-            case SetSlots(_, slots):
-                self.say(f"asked for {words.count(slots)} slots")
-            case Drain():
-                self.say("asked it to drain")
-            case Kill():
-                self.say("asked it to end at once")
-            case Halt(_, how):
-                self.say(f"asked it to {how}")
-            case Resume():
-                self.say("goes on with it")
-            case PauseQueue(queue, paused):
-                self.say(f"asked for {queue} to " + ("pause" if paused else "go on"))
 
     # Ways
 
     def _to(self, page: Page) -> None:
         self._behind.append(self.page)
         self.page = page
-        if self.snapshot is not None:
-            page.take(self.snapshot)
+        if self.picture.shown is not None:
+            page.take(self.picture.shown)
 
     def _go(self, view: View, narrowed: TaskFilter | None = None) -> None:
         self._behind = [] if view is View.OVERVIEW else [self.pages[View.OVERVIEW]]
@@ -297,17 +263,16 @@ class Session:
         self.page.do("filter", self.body_height)
 
     def _do_help(self) -> None:
-        self.overlay = Help(self.view)
+        self.overlay = Help(self.commands, self.page.columns)
 
     def _do_palette(self) -> None:
-        self.overlay = Palette(self.view)
+        self.overlay = Palette(self.commands)
 
     # The screen itself
 
     def _do_freeze(self) -> None:
-        self.frozen, self.back_in_time = not self.frozen, False
-        if not self.frozen and self._newest is not None:
-            self._show(self._newest)
+        self.picture.freeze()
+        self._show()
 
     def _do_earlier(self) -> Effect | None:
         return self._step(-1)
@@ -315,19 +280,16 @@ class Session:
     def _do_later(self) -> Effect | None:
         return self._step(1)
 
+    def _do_minute_back(self) -> Effect | None:
+        return self._step(-STEPS_A_MINUTE)
+
+    def _do_minute_on(self) -> Effect | None:
+        return self._step(STEPS_A_MINUTE)
+
     def _step(self, steps: int) -> Effect | None:
-        if self.snapshot is None or (steps > 0 and not self.frozen):
-            return Say("this is now: [ steps back")
-        picture = self.past.step(self.snapshot.at, steps)
-        if picture is None:
-            self.frozen = self.back_in_time = False
-            picture = self._newest or self.snapshot
-        elif picture.at >= self.snapshot.at and steps < 0:
-            return Say("this is the oldest picture that this screen has")
-        else:
-            self.frozen = self.back_in_time = True
-        self._show(picture)
-        return None
+        why_not = self.picture.step(steps)
+        self._show()
+        return Say(why_not) if why_not is not None else None
 
     def _do_utc(self) -> None:
         self.manner.utc = not self.manner.utc
@@ -356,12 +318,13 @@ class Session:
     def marks(self) -> list[Span]:
         """What stands beside the clock."""
         marks = []
-        if self.options.read_only or (self.snapshot is not None and self.snapshot.read_only):
+        shown = self.picture.shown
+        if self.read_only:
             marks.append(Span("read-only", "watch"))
         if self.acting.words:
             marks.append(Span(self.acting.words, "moving" if self.acting.progress else "watch", True))
-        if self.back_in_time and self.snapshot is not None:
-            marks.append(Span(f"as of {self.manner.clock(self.snapshot.at)}", "watch", True))
-        elif self.frozen:
+        if self.picture.back_in_time and shown is not None:
+            marks.append(Span(f"as of {self.manner.clock(shown.at)}", "watch", True))
+        elif self.picture.frozen:
             marks.append(Span("frozen", "watch", True))
         return marks

@@ -64,10 +64,10 @@ async def settled(app: CrewtopApp, pilot: Pilot[int]) -> None:
     for _ in range(500):
         await pilot.pause(0.01)
         session = app.session
-        told = session.snapshot is not None or session.trouble is not None
+        told = session.picture.shown is not None or session.picture.trouble is not None
         page = session.page
-        listed = page.want is None or not page.loading or session.trouble is not None
-        heard = page.stream is None or app.heard == page.stream or session.trouble is not None
+        listed = page.want is None or not page.loading or session.picture.trouble is not None
+        heard = page.stream is None or app.heard == page.stream or session.picture.trouble is not None
         if told and listed and heard and page.job is None and app.answered:
             return
     raise AssertionError("the screen did not come to rest")
@@ -128,7 +128,7 @@ PICTURES += [
     Picture("confirm-pause", (80, 24), keys=("P",)),
     Picture("confirm-drain", (80, 24), keys=("4", "D")),
     Picture("tasks-acted", (80, 24), keys=(*FEW, "R", "enter"),
-            shop=lambda: Shop(refused={47_800: "not retried: completed 0.3 s ago"})),
+            shop=lambda: Shop(refused={47_800: "not retried: completed 0.3s ago"})),
     Picture("tasks-many", keys=("2", "end"), shop=lambda: Shop(rows=many(900))),
     Picture("detail-error", keys=(*DETAIL, "e")),
     Picture("detail-inputs", (80, 24), keys=(*DETAIL, "i")),

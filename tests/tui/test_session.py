@@ -190,11 +190,11 @@ def test_the_outcome_is_said_task_by_task() -> None:
         OperationResult(
             1,
             Action.RETRY,
-            (ItemOutcome(5, True, ""), ItemOutcome(7, False, "not retried: completed 0.3 s ago")),
+            (ItemOutcome(5, True, ""), ItemOutcome(7, False, "not retried: completed 0.3s ago")),
         )
     )
     assert "1 retried, 1 refused" in picture(made)
-    assert "7 not retried: completed 0.3 s ago" in picture(made)
+    assert "7 not retried: completed 0.3s ago" in picture(made)
 
 
 @pytest.mark.parametrize("key", ["R", "F", "U", "C", "N", "M", "B", "X", "A"])
@@ -235,7 +235,7 @@ def test_a_role_that_may_only_look_makes_the_screen_read_only() -> None:
 
 def test_silence_is_stale_even_if_nobody_complains() -> None:
     made = session()
-    made._clock.now = 20.0  # type: ignore[attr-defined]
+    made.picture._clock.now = 20.0  # type: ignore[attr-defined]
     assert made.stale
     assert "20s old" in picture(made)
 

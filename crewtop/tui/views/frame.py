@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crewtop import words
-from crewtop.tui.actions import View, commands_in, key_name
+from crewtop.tui.actions import View, key_name
 from crewtop.tui.manner import Manner
 from crewtop.tui.paint import BLANK, Line, Part, Role, Span, bar, clip_spans, joined, line
 from crewtop.tui.views import header
@@ -26,7 +26,13 @@ def lines(session: Session, width: int, height: int) -> list[Line]:
     latencies = (session.latencies[0].shown, session.latencies[1].shown)
     top = [
         header.top(
-            session.snapshot, latencies, not session.stale, session.marks(), session.interval, width, session.manner
+            session.picture.shown,
+            latencies,
+            not session.stale,
+            session.marks(),
+            session.interval,
+            width,
+            session.manner,
         ),
         header.tabs(session.view, width, session.manner),
         *rule,
@@ -36,10 +42,11 @@ def lines(session: Session, width: int, height: int) -> list[Line]:
     message = [_said(text, role, width, session) for text, role in session.message]
     foot = [*message, *([] if small and message else [*rule, _keys(session, width)])]
     room = max(1, height - len(top) - len(foot) - len(question))
+    session.body_top = len(top)
     body = session.body(width, room)[:room]
-    if session.stale and session.snapshot is not None:
+    if session.stale and session.picture.shown is not None:
         body = [part._replace(dim=True) for part in body]
-    elif session.snapshot is None:
+    elif session.picture.shown is None:
         body = [BLANK, line("  ", Span("waiting for the first answer", "muted"))] if session.overlay is None else body
     picture = [*top, *body, *[BLANK] * (room - len(body)), *question, *foot]
     return picture[:height]
@@ -51,18 +58,18 @@ def _rule(session: Session, width: int) -> Line:
 
 def _banner(session: Session, width: int) -> list[Line]:
     """What is the matter with the data, if anything is."""
-    if session.snapshot is not None and not session.stale:
+    if session.picture.shown is not None and not session.stale:
         return []
-    if session.trouble is None and session.snapshot is None:
+    if session.picture.trouble is None and session.picture.shown is None:
         return []
-    reason = session.trouble or "no answer"
-    if session.snapshot is not None and not session.snapshot.postgres.up:
-        reason = session.trouble or session.snapshot.postgres.detail or "postgres is down"
+    reason = session.picture.trouble or "no answer"
+    if session.picture.shown is not None and not session.picture.shown.postgres.up:
+        reason = session.picture.trouble or session.picture.shown.postgres.detail or "postgres is down"
     old = ""
-    if session.snapshot is not None:
-        at = session.manner.clock(session.snapshot.at)
-        old = f"  data of {at}, {words.duration(float(int(session.age)))} old"
-    if session.starting:
+    if session.picture.shown is not None:
+        at = session.manner.clock(session.picture.shown.at)
+        old = f"  data of {at}, {words.duration(float(int(session.picture.age)))} old"
+    if session.picture.starting:
         return [Line(clip_spans((Span(f"  {reason}", "muted"),), width, session.manner.cut))]
     spans = joined(
         " ",
@@ -96,8 +103,8 @@ def _keys(session: Session, width: int) -> Line:
     if session.page.edit is not None:
         return _hints((enter, "apply"), ("Esc", "keep as it was"), manner=session.manner)
     parts = []
-    for command in commands_in(session.view):
-        if command.footer:
+    for command in session.commands:
+        if command.footer and command.keys:
             label = command.label
             if command.name == "leave":
                 label = "quit" if session.view is View.OVERVIEW else "back"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crewtop.tui.actions import Command, View, commands_in, key_name
+from crewtop.tui.actions import Command, key_name
+from crewtop.tui.columns import Column
 from crewtop.tui.edit import LineEdit
+from crewtop.tui.effects import Open
 from crewtop.tui.manner import Manner
 from crewtop.tui.paint import BLANK, Line, Span, Spans, joined, padded, spread
 from crewtop.tui.reading import wrapped
 
-KEY_CELLS, NAME_CELLS = 10, 10
-COLUMNS = (("Move", "Go to", "Read"), ("Act", "Screen"))
+KEY_CELLS, NAME_CELLS = 12, 12
+BESIDE = (("Move", "Go to", "Read"), ("Act", "Screen"))
 """The groups of the registry, as they stand beside each other where there is room."""
 
 
@@ -19,10 +21,11 @@ TWO_COLUMNS_CELLS = 110
 
 
 class Help:
-    """The keys by group."""
+    """The keys of a view by group, and what the columns of its tables mean."""
 
-    def __init__(self, view: View) -> None:
-        self.view = view
+    def __init__(self, commands: Sequence[Command], columns: Sequence[Column]) -> None:
+        self._commands = commands
+        self._columns = [column for column in columns if column.about]
         self._top = 0
 
     def press(self, key: str) -> Command | bool:
@@ -37,13 +40,15 @@ class Help:
         """The page in so many cells and lines; two columns where there is room."""
         if width >= TWO_COLUMNS_CELLS:
             half = width // 2
-            left, right = (self._column(groups, half - 2, manner) for groups in COLUMNS)
+            left, right = (self._column(groups, half - 2, manner) for groups in BESIDE)
+            right += self._meanings(half - 2, manner, after=bool(right))
             rows = [
                 joined(padded(_at(left, i), half), padded(_at(right, i), half))
                 for i in range(max(len(left), len(right)))
             ]
         else:
-            rows = self._column([group for groups in COLUMNS for group in groups], width, manner)
+            rows = self._column([group for groups in BESIDE for group in groups], width, manner)
+            rows += self._meanings(width, manner, after=True)
         room = max(1, height - 1)
         self._top = min(self._top, max(0, len(rows) - room))
         return [BLANK, *(Line(row) for row in rows[self._top : self._top + room])]
@@ -56,16 +61,31 @@ class Help:
         return rows
 
     def _block(self, group: str, cells: int, manner: Manner) -> list[Spans]:
-        commands = [command for command in commands_in(self.view) if command.group == group]
+        commands = [command for command in self._commands if command.group == group]
         rows: list[Spans] = [joined("  ", Span(group, "text", True))] if commands else []
         for command in commands:
             keys = " ".join(key_name(key, manner.ascii_only) for key in command.keys)
-            name = command.name.replace("_", " ")
-            for i, text in enumerate(wrapped(command.help, cells - KEY_CELLS - NAME_CELLS - 4)):
-                key = padded((Span(keys if i == 0 else "", "accent"),), KEY_CELLS, mark=manner.cut)
-                title = padded((Span(name if i == 0 else ""),), NAME_CELLS, mark=manner.cut)
-                rows.append(joined("  ", key, title, "  ", Span(text, "muted")))
+            rows += _explained(keys, command.name.replace("_", " "), command.help, cells, manner)
         return rows
+
+    def _meanings(self, cells: int, manner: Manner, *, after: bool) -> list[Spans]:
+        if not self._columns:
+            return []
+        rows: list[Spans] = [*([()] if after else []), joined("  ", Span("Columns", "text", True))]
+        for column in self._columns:
+            rows += _explained(column.title, "", column.about, cells, manner)
+        return rows
+
+
+def _explained(key: str, name: str, text: str, cells: int, manner: Manner) -> list[Spans]:
+    """A key or a column, its name if it has another, and what it means, wrapped."""
+    rows = []
+    names = NAME_CELLS if name else 0
+    for i, part in enumerate(wrapped(text, cells - KEY_CELLS - names - 6)):
+        first = padded((Span(key if i == 0 else "", "accent"),), KEY_CELLS, mark=manner.cut)
+        second = padded((Span(name if i == 0 else ""),), names, mark=manner.cut) if name else ()
+        rows.append(joined("  ", first, second, "  ", Span(part, "muted")))
+    return rows
 
 
 def _at(rows: list[Spans], index: int) -> Spans:
@@ -73,28 +93,31 @@ def _at(rows: list[Spans], index: int) -> Spans:
 
 
 class Palette:
-    """Every command of a view by name: type a part of it, Enter runs it."""
+    """Every command of a view by name: type a part of it, Enter runs it. A number opens the task of that id."""
 
-    def __init__(self, view: View) -> None:
-        self.view = view
+    def __init__(self, commands: Sequence[Command]) -> None:
         self.edit = LineEdit()
+        self._commands = [command for command in commands if command.name not in _NOT_LISTED]
         self._place = 0
 
     def matches(self) -> list[Command]:
         """The commands that have every typed word in their name or help; those that have them in their name first."""
         typed = self.edit.text.lower().split()
-        found = [
-            command
-            for command in commands_in(self.view)
-            if command.name not in _NOT_LISTED and all(w in f"{command.name} {command.help}".lower() for w in typed)
-        ]
-        return sorted(found, key=lambda command: not all(word in command.name for word in typed))
+        found = [c for c in self._commands if all(word in f"{_title(c)} {c.help}".lower() for word in typed)]
+        return sorted(found, key=lambda command: not all(word in _title(command) for word in typed))
 
-    def press(self, key: str) -> Command | bool:
-        """True while it stays open, False when dropped, or the chosen command."""
+    @property
+    def _task_id(self) -> int | None:
+        typed = self.edit.text.strip().removeprefix("#")
+        return int(typed) if typed.isdecimal() and len(typed) < 19 else None
+
+    def press(self, key: str) -> Command | Open | bool:
+        """True while it stays open, False when dropped, or the chosen command or task."""
         found = self.matches()
         if key in ("escape", "ctrl+c"):
             return False
+        if key == "enter" and self._task_id is not None:
+            return Open(self._task_id)
         if key == "enter":
             return found[min(self._place, len(found) - 1)] if found else True
         steps = {"down": 1, "up": -1, "tab": 1, "shift+tab": -1, "pagedown": 8, "pageup": -8}
@@ -112,15 +135,22 @@ class Palette:
         top = max(0, self._place - room + 1)
         prompt = joined(" ", Span(": ", "accent", True), self.edit.spans())
         said = Span("" if found else "no command has these words ", "muted")
+        if self._task_id is not None:
+            said = Span(f"opens task {self._task_id} ", "muted")
         drawn = [Line(spread(prompt, (said,), width, manner.cut)), BLANK]
         for i, command in enumerate(found[top : top + room], start=top):
-            keys = padded((Span(key_name(command.keys[0], manner.ascii_only), "accent"),), KEY_CELLS)
+            key = key_name(command.keys[0], manner.ascii_only) if command.keys else ""
+            keys = padded((Span(key, "accent"),), KEY_CELLS)
             on = i == self._place
             bar = Span(manner.glyph("▌") if on else " ", "accent")
-            name = padded((Span(command.name.replace("_", " "), "text", on),), 16)
+            name = padded((Span(_title(command), "text", on),), 16)
             spans = joined(bar, " ", keys, name, "  ", Span(command.help, "muted"))
             drawn.append(Line(spread(spans, (), width, manner.cut), "cursor" if on else "ground"))
         return drawn
+
+
+def _title(command: Command) -> str:
+    return command.name.replace("_", " ")
 
 
 _NOT_LISTED = frozenset({"up", "down", "page_up", "page_down", "first", "last", "palette", "back", "leave"})

@@ -92,6 +92,10 @@ class Page:
         """A key while something is being typed."""
         return None
 
+    def click(self, y: int) -> Effect | Question | None:
+        """A click on line y of the view, 0 at its top: the cursor goes there; on the cursor's own line it opens."""
+        return None
+
     def do(self, command: str, height: int) -> Effect | Question | None:
         """Obey a command; height is that of the view in lines."""
         return None
