@@ -10,6 +10,7 @@ from datetime import timedelta
 
 from crewtop.live.fast_lane import FastLane
 from crewtop.model.operations import Matching, Operation, OperationResult, Order, Target
+from crewtop.model.stuck import NO_PROGRESS_SECONDS
 from crewtop.store import batch
 from crewtop.store import operations as store
 from crewtop.store.database import Database
@@ -32,9 +33,18 @@ async def act(database: Database, live: FastLane, order: Order, targets: Sequenc
     return OperationResult(operation.id, order.action, tuple(items))
 
 
-async def act_on_all(database: Database, live: FastLane, order: Order, matching: Matching) -> AsyncIterator[Operation]:
-    """Apply an action to every task that matches, as it stands now; tells how far it has come, first of all at 0."""
-    operation = await store.begin_matching(database, order, matching, operator())
+async def act_on_all(
+    database: Database,
+    live: FastLane,
+    order: Order,
+    matching: Matching,
+    no_progress_seconds: float = NO_PROGRESS_SECONDS,
+) -> AsyncIterator[Operation]:
+    """Apply an action to every task that matches, as it stands now; tells how far it has come, first of all at 0.
+
+    no_progress_seconds: from when on a run without an event is stuck, for filters that ask for it.
+    """
+    operation = await store.begin_matching(database, order, matching, operator(), no_progress_seconds)
     yield operation
     async for progress in work_off(database, live, operation.id):
         yield progress

@@ -17,7 +17,7 @@ from crewtop.model.operations import UNDO_MINUTES, Action, Matching, Operation, 
 from crewtop.model.snapshot import Body, Excerpt, Health, LogLines, Snapshot, TaskDetail, TaskPage
 from crewtop.monitor.assemble import assemble
 from crewtop.monitor.window import Window
-from crewtop.store import console, limits
+from crewtop.store import console, limits, tasklist
 from crewtop.store import operations as store
 from crewtop.stores import Stores
 
@@ -73,8 +73,8 @@ class Monitor:
         return replace(picture, pooled=self._database.pooled)
 
     async def tasks(self, task_filter: TaskFilter, sort: str, limit: int) -> TaskPage:
-        """The first limit rows that match, ordered by sort (a key of model.filters.SORTS)."""
-        return await console.list_tasks(self._database, task_filter, sort, limit, self._no_progress_seconds)
+        """The first limit rows that match, ordered by sort (a key of model.filters.SORTS, or '-' and one)."""
+        return await tasklist.list_tasks(self._database, task_filter, sort, limit, self._no_progress_seconds)
 
     async def detail(self, task_id: int) -> TaskDetail | None:
         """A task's whole story with the first 64 KB of each long text; None where there is no such task."""
@@ -103,11 +103,11 @@ class Monitor:
 
     async def price(self, action: Action, matching: Matching) -> Scope:
         """What an action over a filter would reach and cost."""
-        return await store.price(self._database, action, matching)
+        return await store.price(self._database, action, matching, self._no_progress_seconds)
 
     def act_on_all(self, order: Order, matching: Matching) -> AsyncIterator[Operation]:
         """Apply an operator's action to every task that matches; tells how far it has come."""
-        return operations.act_on_all(self._database, self._live, order, matching)
+        return operations.act_on_all(self._database, self._live, order, matching, self._no_progress_seconds)
 
     def undo(self, operation_id: int) -> AsyncIterator[Operation]:
         """Take an operation back; tells how far that has come."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import asyncpg
 
-from crewtop.model.filters import SORTS, TaskFilter
 from crewtop.model.money import Money
 from crewtop.model.snapshot import (
     CallRow,
@@ -17,14 +16,11 @@ from crewtop.model.snapshot import (
     RunRow,
     StepRow,
     TaskDetail,
-    TaskPage,
-    TaskRow,
     TaskTies,
     Tied,
 )
-from crewtop.model.stuck import stuck_reason
-from crewtop.model.task import TaskStatus
 from crewtop.store.database import Database, statement
+from crewtop.store.tasklist import task_row
 
 FIRST_CHUNK = 65_536
 """Characters of a long text that a task's story carries; the rest is read on demand."""
@@ -33,18 +29,6 @@ MOST_TIES = 100
 
 COUNTED_DUE = 10_000
 """How many due tasks, and how many that are due later, are counted in a queue's priority."""
-
-_ORDERS = {
-    "newest": "t.id DESC",
-    "oldest": "t.id",
-    "cost": "t.cost DESC, t.id DESC",
-    "tokens": "t.tokens DESC, t.id DESC",
-    # As claim.sql takes them: what is due, by the priority that waiting has raised it to.
-    "priority": "t.run_at > now(), t.priority - least(t.priority, coalesce("
-    "floor(extract(epoch FROM now() - t.run_at) / q.boost_seconds), 0)), t.priority, t.run_at, t.id",
-}
-if _ORDERS.keys() != SORTS.keys():
-    raise AssertionError("every sort has an order")
 
 
 async def read_snapshot(
@@ -69,25 +53,6 @@ async def read_snapshot(
     return figures
 
 
-async def list_tasks(
-    database: Database, task_filter: TaskFilter, sort: str, limit: int, no_progress_seconds: float
-) -> TaskPage:
-    """The first limit tasks that match, in the order named by sort (a key of model.filters.SORTS)."""
-    rows = await database.fetch(
-        "list_tasks",
-        list(task_filter.statuses) or None,
-        list(task_filter.crews) or None,
-        list(task_filter.queues) or None,
-        task_filter.priority,
-        task_filter.text,
-        limit + 1,
-        order=_ORDERS[sort],
-    )
-    at = rows[0]["at"] if rows else await _now(database)
-    shown = tuple(_task_row(row, no_progress_seconds) for row in rows[:limit])
-    return TaskPage(at, shown, more=len(rows) > limit)
-
-
 async def read_detail(database: Database, task_id: int, no_progress_seconds: float) -> TaskDetail | None:
     """A task's whole story as of one instant, or None where there is no such task."""
     async with (
@@ -104,7 +69,7 @@ async def read_detail(database: Database, task_id: int, no_progress_seconds: flo
         tied = await connection.fetch(statement("task_ties"), task_id, MOST_TIES)
     return TaskDetail(
         at=line["at"],
-        task=_task_row(line, no_progress_seconds),
+        task=task_row(line, no_progress_seconds),
         inputs=Excerpt(line["inputs"], line["inputs_size"]),
         runs=tuple(_run_row(row) for row in runs),
         steps=tuple(_step_row(row) for row in steps),
@@ -123,50 +88,6 @@ async def read_body(database: Database, task_id: int, run_id: int | None, body: 
     """The first limit characters of one long text: body is inputs, result, error, traceback or log."""
     row = await database.fetchrow(f"body_{body}", task_id, run_id, limit)
     return Excerpt(row["text"] or "", row["size"] or 0) if row else Excerpt("", 0)
-
-
-async def _now(database: Database) -> datetime:
-    async with database.connection() as connection:
-        now: datetime = await connection.fetchval("SELECT now()")
-        return now
-
-
-def _task_row(row: asyncpg.Record, no_progress_seconds: float) -> TaskRow:
-    status = TaskStatus(row["status"])
-    running = status is TaskStatus.RUNNING
-    return TaskRow(
-        id=row["id"],
-        queue=row["queue"],
-        crew=row["crew"],
-        status=status,
-        version=row["version"],
-        priority=row["priority"],
-        age=(row["at"] - row["created_at"]).total_seconds(),
-        created_at=row["created_at"],
-        run_at=row["run_at"],
-        finished_at=row["finished_at"],
-        attempt=row["failed_runs"] + (status in (TaskStatus.RUNNING, TaskStatus.COMPLETED)),
-        max_attempts=row["max_attempts"],
-        step_position=row["step_position"],
-        step_count=row["step_count"],
-        agent=row["agent"],
-        activity=row["activity"],
-        tokens=row["tokens"],
-        cost=Money(row["cost"], row["unpriced_calls"], row["calls"]),
-        error=row["error"],
-        cancelling=row["cancelling"],
-        stuck=stuck_reason(
-            row["lease_overdue"],
-            row["run_age"],
-            row["budget_seconds"],
-            row["idle"],
-            row["activity"],
-            no_progress_seconds,
-        )
-        if running
-        else None,
-        worker_id=row["worker_id"],
-    )
 
 
 def _excerpt(row: asyncpg.Record, name: str) -> Excerpt | None:

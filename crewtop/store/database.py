@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 from importlib.resources import files
@@ -46,10 +46,22 @@ _TRANSIENT = (
 )
 
 
+class TooSlow(Unavailable):
+    """A statement took longer than it may, and was cancelled."""
+
+
 @cache
 def statement(name: str) -> str:
     """The text of store/<name>.sql."""
     return files("crewtop.store").joinpath(f"{name}.sql").read_text("utf-8")
+
+
+def filled(name: str, marks: Mapping[str, str]) -> str:
+    """The same with a piece of SQL in the place of each mark: {"order": "id"} for /* order */. Never input."""
+    text = statement(name)
+    for mark, piece in marks.items():
+        text = text.replace(f"/* {mark} */", piece)
+    return text
 
 
 class Database:
@@ -93,19 +105,22 @@ class Database:
         """Whether a pooler stands between, as far as any connection has told."""
         return bool(self._pooled)
 
-    async def fetch(self, name: str, *arguments: object, order: str | None = None) -> list[asyncpg.Record]:
-        """Run store/<name>.sql in a transaction of its own and answer its rows.
+    async def fetch(self, name: str, *arguments: object, **marks: str) -> list[asyncpg.Record]:
+        """Run store/<name>.sql in a transaction of its own and answer its rows; marks as for filled.
 
-        order replaces the statement's /* order */ mark: a constant of this program, never input.
-        Raises Unavailable where the server cannot answer now, CrewtopError where the schema is missing.
+        Raises Unavailable where the server cannot answer now (TooSlow: not within the timeout), CrewtopError where the
+        schema is missing.
         """
         text = statement(name) if order is None else statement(name).replace("/* order */", order)
         async with self.connection() as connection:
-            return await connection.fetch(text, *arguments, timeout=self._timeout)
+            try:
+                return await connection.fetch(filled(name, marks), *arguments, timeout=self._timeout)
+            except (TimeoutError, asyncpg.QueryCanceledError) as error:
+                raise TooSlow(_slow(error)) from error
 
-    async def fetchrow(self, name: str, *arguments: object) -> asyncpg.Record | None:
+    async def fetchrow(self, name: str, *arguments: object, **marks: str) -> asyncpg.Record | None:
         """Like fetch, for the one row of a statement that has at most one."""
-        rows = await self.fetch(name, *arguments)
+        rows = await self.fetch(name, *arguments, **marks)
         return rows[0] if rows else None
 
     @asynccontextmanager
@@ -123,9 +138,7 @@ class Database:
             self._let_go()
             raise Unavailable(f"postgres: {reason(error)}: taking what stands between for a pooler") from error
         except asyncpg.QueryCanceledError as error:
-            raise Unavailable(
-                f"postgres: {reason(error)}: narrow the filter, or raise statement_timeout for this role"
-            ) from error
+            raise TooSlow(_slow(error)) from error
         except _TRANSIENT as error:
             raise Unavailable(f"postgres: {reason(error)}") from error
         except (
@@ -230,4 +243,10 @@ def columns(rows: Sequence[Sequence[Any]], width: int) -> list[list[Any]]:
     """
     if not rows:
         return [[] for _ in range(width)]
+def _slow(error: BaseException) -> str:
+    if isinstance(error, TimeoutError):
+        return f"postgres: {reason(error)}"
+    return f"postgres: {reason(error)}: raise statement_timeout for this role"
+
+
     return [[] if column.count(None) == len(column) else list(column) for column in zip(*rows, strict=True)]

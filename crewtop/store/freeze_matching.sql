@@ -1,19 +1,15 @@
--- Record an operation: action $8 with argument $9, by $10, for reason $11, typed as $12, over the tasks that match as in
--- list_tasks.sql, of statuses $6, as they stand now if they have stood so since $7 (NULL: however new they are).
+-- Record an operation: action $3 with argument $4, by $5, for reason $6, typed as $7, over the tasks of statuses $1 that
+-- match a filter (the where mark), as they stand now if they have stood so since $2 (NULL: however new they are).
 WITH matching AS MATERIALIZED (
     SELECT t.id, t.version
     FROM crewtop.tasks AS t
-    WHERE ($1::text[] IS NULL OR t.status = ANY ($1))
-      AND ($2::text[] IS NULL OR t.crew = ANY ($2))
-      AND ($3::text[] IS NULL OR t.queue = ANY ($3))
-      AND ($4::smallint IS NULL OR t.priority = $4)
-      AND ($5::text IS NULL OR strpos(lower(concat_ws(' ', t.crew, t.error, t.id)), lower($5)) > 0)
-      AND t.status = ANY ($6::text[])
-      AND ($7::timestamptz IS NULL OR greatest(t.created_at, (
-              SELECT at FROM crewtop.task_history WHERE task_id = t.id AND version = t.version)) <= $7)
+    WHERE t.status = ANY ($1::text[])
+      AND ($2::timestamptz IS NULL OR greatest(t.created_at, (
+              SELECT at FROM crewtop.task_history WHERE task_id = t.id AND version = t.version)) <= $2)
+      AND /* where */
 ), operation AS (
     INSERT INTO crewtop.operations (action, argument, actor, reason, scope, total, state, ended_at)
-    SELECT $8, $9::json, $10, $11, $12, n, CASE WHEN n > 0 THEN 'running' ELSE 'done' END, CASE WHEN n = 0 THEN now() END
+    SELECT $3, $4::json, $5, $6, $7, n, CASE WHEN n > 0 THEN 'running' ELSE 'done' END, CASE WHEN n = 0 THEN now() END
     FROM (SELECT count(*) AS n FROM matching) AS counted
     RETURNING *
 ), item AS (

@@ -9,7 +9,7 @@ from datetime import timedelta
 import asyncpg
 
 from crewtop.model.errors import Refused
-from crewtop.model.filters import TaskFilter, words
+from crewtop.model.filters import words
 from crewtop.model.money import Money
 from crewtop.model.operations import (
     NEVER_UNDONE,
@@ -24,8 +24,11 @@ from crewtop.model.operations import (
     State,
     Target,
 )
+from crewtop.model.stuck import NO_PROGRESS_SECONDS
 from crewtop.model.task import TaskStatus
-from crewtop.store.database import Database, statement
+from crewtop.store.conditions import condition
+from crewtop.store.database import Database, filled, statement
+from crewtop.store.tasklist import said_if_slow
 
 FREEZE_SECONDS = 120.0
 """How long it may take to fix what an operation is over: a million tasks take some seconds."""
@@ -44,11 +47,18 @@ async def targets(database: Database, task_ids: Sequence[int]) -> list[Standing]
     ]
 
 
-async def price(database: Database, action: Action, matching: Matching) -> Scope:
-    """What an action over a filter would reach and cost, before it is asked for."""
-    row = await database.fetchrow(
-        "price_matching", *_conditions(matching.task_filter), list(RULES[action].eligible), matching.looked_at
-    )
+async def price(
+    database: Database, action: Action, matching: Matching, no_progress_seconds: float = NO_PROGRESS_SECONDS
+) -> Scope:
+    """What an action over a filter would reach and cost, before it is asked for.
+
+    no_progress_seconds: as for tasklist.list_tasks. Raises Unavailable, with what would help, where it takes too long.
+    """
+    where = condition(matching.task_filter, 3, no_progress_seconds)
+    with said_if_slow():
+        row = await database.fetchrow(
+            "price_matching", list(RULES[action].eligible), matching.looked_at, *where.arguments, where=where.sql
+        )
     assert row is not None
     statuses = json.loads(row["statuses"] or "{}")
     return Scope(
@@ -66,17 +76,27 @@ async def begin(database: Database, order: Order, seen: Sequence[Target], actor:
     """Record an operation over tasks as they were seen; a cancelling also takes along what they fanned out."""
     by_id = {target.task_id: target.version for target in seen}
     return await _freeze(
-        database, order.action, "freeze_targets",
+        database, order.action, statement("freeze_targets"),
         order.action, _argument(order), actor, order.reason, list(by_id), list(by_id.values()),
     )  # fmt: skip
 
 
-async def begin_matching(database: Database, order: Order, matching: Matching, actor: str) -> Operation:
-    """Record an operation over every task that matches, as it stands now and stood when the operator looked."""
+async def begin_matching(
+    database: Database,
+    order: Order,
+    matching: Matching,
+    actor: str,
+    no_progress_seconds: float = NO_PROGRESS_SECONDS,
+) -> Operation:
+    """Record an operation over every task that matches, as it stands now and stood when the operator looked.
+
+    no_progress_seconds: as for tasklist.list_tasks.
+    """
+    where = condition(matching.task_filter, 8, no_progress_seconds)
     return await _freeze(
-        database, order.action, "freeze_matching",
-        *_conditions(matching.task_filter), list(RULES[order.action].eligible), matching.looked_at,
-        order.action, _argument(order), actor, order.reason, words(matching.task_filter) or "all tasks",
+        database, order.action, filled("freeze_matching", {"where": where.sql}),
+        list(RULES[order.action].eligible), matching.looked_at, order.action, _argument(order), actor, order.reason,
+        words(matching.task_filter) or "all tasks", *where.arguments,
     )  # fmt: skip
 
 
@@ -149,9 +169,9 @@ async def order_worker(database: Database, worker_id: str, slots: int | None, dr
     return await database.fetchrow("order_worker", worker_id, slots, drain) is not None
 
 
-async def _freeze(database: Database, action: Action, name: str, *arguments: object) -> Operation:
+async def _freeze(database: Database, action: Action, text: str, *arguments: object) -> Operation:
     async with database.connection() as connection, connection.transaction():
-        operation_id = await connection.fetchval(statement(name), *arguments, timeout=FREEZE_SECONDS)
+        operation_id = await connection.fetchval(text, *arguments, timeout=FREEZE_SECONDS)
         if action is Action.CANCEL:
             await connection.execute(statement("freeze_descendants"), operation_id, timeout=FREEZE_SECONDS)
         return operation_of(await record_of(connection, operation_id))
@@ -163,16 +183,6 @@ async def record_of(connection: asyncpg.Connection[asyncpg.Record], operation_id
     if row is None:
         raise Refused(f"there is no operation {operation_id}: `crewtop operations` lists them")
     return row
-
-
-def _conditions(task_filter: TaskFilter) -> tuple[object, ...]:
-    return (
-        list(task_filter.statuses) or None,
-        list(task_filter.crews) or None,
-        list(task_filter.queues) or None,
-        task_filter.priority,
-        task_filter.text,
-    )
 
 
 def _argument(order: Order) -> str | None:

@@ -11,7 +11,7 @@ from crewtop.demo.provider import Behaviour, Fault, serve
 from crewtop.demo.provider.behaviour import Fates
 from crewtop.model.filters import TaskFilter
 from crewtop.queue import TaskFailed
-from crewtop.store import console
+from crewtop.store import tasklist
 from tests.e2e.conftest import Site
 
 ORDER = {"order_id": "A-1017", "customer": "Bruno Keller", "question": "Where is it?"}
@@ -34,7 +34,7 @@ async def test_a_hung_call_is_shown_killed_at_the_budget_and_its_cost_unknown(si
         task_id = await site.queue.enqueue("order", ORDER, max_attempts=1, budget=timedelta(seconds=12))
         await site.until("EXISTS (SELECT FROM crewtop.llm_calls WHERE outcome = 'ok')")
         await site.until("activity LIKE 'LLM call to %' AND progress_at < now() - interval '1 s' FROM crewtop.runs")
-        page = await console.list_tasks(site.database, TaskFilter(), "newest", 1, no_progress_seconds=0.5)
+        page = await tasklist.list_tasks(site.database, TaskFilter(), "newest", 1, no_progress_seconds=0.5)
         assert page.rows[0].stuck == "no progress in LLM call to gpt-4.1-mini"
         with pytest.raises(TaskFailed, match="over its budget of 12 s"):
             await site.queue.result(task_id, timeout=60)

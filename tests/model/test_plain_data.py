@@ -11,39 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crewtop.model.events import CallEnded, Raised, Returned, from_line, to_line
-from crewtop.model.filters import FilterError, TaskFilter, parse, words
 from crewtop.model.money import Money, total
 from crewtop.model.operations import RULES, Action, Operation, summary
 from crewtop.model.stuck import stuck_reason
 from crewtop.model.task import TaskStatus
 from crewtop.model.transitions import TRANSITIONS, Mover, exists
-
-
-@pytest.mark.parametrize(
-    ("typed", "meant"),
-    [
-        ("", TaskFilter()),
-        ("status:failed,retry", TaskFilter((TaskStatus.FAILED, TaskStatus.RETRY))),
-        ("crew:a crew:b queue:q", TaskFilter(crews=("a", "b"), queues=("q",))),
-        ("priority:P1 quota exceeded", TaskFilter(priority=1, text="quota exceeded")),
-        ("http://x [/] status:", TaskFilter(text="http://x [/] status:")),
-    ],
-)
-def test_a_filter_means_what_is_typed(typed: str, meant: TaskFilter) -> None:
-    assert parse(typed) == meant
-    assert parse(words(meant)) == meant
-
-
-@pytest.mark.parametrize(
-    ("typed", "complaint"),
-    [
-        ("status:done", "status 'done' is unknown: use one of waiting, pending, running"),
-        ("priority:9", "priority '9' is out of range: use 0 to 4"),
-    ],
-)
-def test_a_wrong_filter_says_what_is_allowed(typed: str, complaint: str) -> None:
-    with pytest.raises(FilterError, match=complaint):
-        parse(typed)
 
 
 @given(st.lists(st.builds(Money, st.decimals(0, 10**6, places=9), st.integers(0, 9), st.integers(0, 9))))

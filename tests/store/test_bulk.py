@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from decimal import Decimal
 
 import pytest
@@ -14,8 +13,8 @@ from crewtop.model.filters import TaskFilter, parse
 from crewtop.model.operations import Action, Matching, Operation, Order
 from crewtop.model.task import RunOutcome
 from crewtop.operations import carry_on
-from crewtop.store import batch, console, operations
-from crewtop.store.database import Database, statement
+from crewtop.store import batch, operations, tasklist
+from crewtop.store.database import Database
 from tests.store.helpers import act, counters_are_true, end, history_is_gapless, one, put, take, task
 
 FAILED = parse("status:failed")
@@ -36,7 +35,7 @@ async def test_all_is_what_was_there_when_the_operator_looked(database: Database
     """Case C28: what fails between the look and the action is excluded, and told."""
     seen = await failed(database, 3)
     others = await failed(database, 2, crew="b")
-    page = await console.list_tasks(database, parse("crew:a status:failed"), "newest", 100, 60)
+    page = await tasklist.list_tasks(database, parse("crew:a status:failed"), "newest", 100, 60)
     await failed(database, 4)
     matching = Matching(parse("crew:a status:failed"), page.at)
     scope = await operations.price(database, Action.RETRY, matching)
@@ -66,15 +65,6 @@ async def test_a_filter_that_matches_nothing_does_nothing(database: Database) ->
     operation = await retry_all(database, Matching(parse("crew:nobody")))
     assert (operation.total, operation.state) == (0, "done")
     assert (await batch.work(database, operation.id)).operation.state == "done"
-
-
-async def test_a_list_and_an_action_over_it_match_alike() -> None:
-    def conditions(name: str) -> str:
-        found = re.search(r"WHERE \(\$1::text\[\] IS NULL.*?lower\(\$5\)\) > 0\)", statement(name), re.DOTALL)
-        assert found
-        return re.sub(r"\s+", " ", found[0])
-
-    assert conditions("list_tasks") == conditions("price_matching") == conditions("freeze_matching")
 
 
 async def test_what_changes_after_the_freezing_is_refused(database: Database) -> None:

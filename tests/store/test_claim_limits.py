@@ -9,7 +9,7 @@ import pytest
 from crewtop.model.filters import TaskFilter
 from crewtop.model.operations import Action, Target
 from crewtop.model.task import SERVICE_LEVELS_SECONDS, Claim, Finish, RunOutcome
-from crewtop.store import console, housekeeping, lease, limits
+from crewtop.store import housekeeping, lease, limits, tasklist
 from crewtop.store.database import Database
 from tests.store.helpers import act, counters_are_true, end, expire, one, put, take
 
@@ -149,7 +149,7 @@ async def test_the_screens_order_is_the_claim_order(database: Database) -> None:
             60.0 if n > 35 else -n * 7.0,
         )
     await limits.set_boost(database, "default", 45.0)
-    page = await console.list_tasks(database, TaskFilter(), "priority", 100, 60.0)
+    page = await tasklist.list_tasks(database, TaskFilter(), "priority", 100, 60.0)
     claimed = [c.task_id for c in await take(database, limit=40)]
     assert len(claimed) == 36
     assert [row.id for row in page.rows][:36] == claimed

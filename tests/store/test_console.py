@@ -4,51 +4,11 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from crewtop.model.filters import TaskFilter, parse
 from crewtop.model.pricing import Tokens
 from crewtop.model.task import RunOutcome
 from crewtop.store import console, housekeeping, lease, ledger
-from crewtop.store.database import Database, statement
-from tests.store.helpers import beat, call, counters_are_true, due, end, one, put, take
-
-
-async def ids(database: Database, words: str, sort: str = "newest") -> list[int]:
-    page = await console.list_tasks(database, parse(words), sort, 100, 60)
-    return [row.id for row in page.rows]
-
-
-async def test_the_list_narrows_and_sorts(database: Database) -> None:
-    first, second = await put(database, "a", "b", queue="q1")
-    [third] = await put(database, "a", queue="q2", priority=1)
-    assert await ids(database, "") == [third, second, first]
-    assert await ids(database, "crew:a queue:q1") == [first]
-    assert await ids(database, "priority:P1") == [third]
-    assert await ids(database, "status:failed") == []
-    assert await ids(database, "", "oldest") == [first, second, third]
-    assert await ids(database, "", "priority") == [third, first, second]
-
-
-async def test_text_finds_errors_regardless_of_case_and_of_wildcards(database: Database) -> None:
-    [task_id] = await put(database, "a", max_attempts=1)
-    [claim] = await take(database)
-    await end(database, claim, RunOutcome.FAILED, error="Timeout at 100% [/] of x")
-    assert await ids(database, "timeout") == [task_id]
-    assert await ids(database, "100% [/]") == [task_id]
-    assert await ids(database, "100_") == []
-
-
-async def test_the_list_says_that_it_goes_on(database: Database) -> None:
-    await put(database, *["a"] * 5)
-    page = await console.list_tasks(database, TaskFilter(), "newest", 3, 60)
-    assert (len(page.rows), page.more) == (3, True)
-    page = await console.list_tasks(database, TaskFilter(), "newest", 5, 60)
-    assert (len(page.rows), page.more) == (5, False)
-
-
-def test_the_list_selects_no_bodies() -> None:
-    """Case C01: a list that pulls whole payloads dies of one of them."""
-    text = statement("list_tasks")
-    assert not any(body in text for body in ("inputs", "result", "traceback", "log_tail", "t.*", "r.*"))
+from crewtop.store.database import Database
+from tests.store.helpers import beat, call, counters_are_true, end, one, put, take
 
 
 async def test_a_long_result_comes_in_parts_with_its_size(database: Database) -> None:
@@ -131,11 +91,3 @@ async def test_counters_follow_deletes_and_truncates(database: Database) -> None
     await counters_are_true(database)
     await one(database, "TRUNCATE crewtop.tasks CASCADE")
     await counters_are_true(database)
-
-
-async def test_an_operators_list_and_the_due_helpers_agree(database: Database) -> None:
-    """The claim order on the screen is the order in which tasks are claimed."""
-    await put(database, *["a"] * 6)
-    await due(database, 1)
-    shown = await ids(database, "status:pending", "priority")
-    assert [claim.task_id for claim in await take(database, limit=10)] == shown

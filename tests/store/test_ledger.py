@@ -11,7 +11,7 @@ from crewtop.model.ledger import Progress, StepEntry
 from crewtop.model.money import Money
 from crewtop.model.pricing import Tokens
 from crewtop.model.task import Claim, RunOutcome
-from crewtop.store import console, lease, ledger
+from crewtop.store import console, lease, ledger, tasklist
 from crewtop.store.database import Database
 from tests.store.helpers import call, end, expire, one, put, run, take, task
 
@@ -40,7 +40,7 @@ async def started(database: Database) -> Claim:
 
 
 async def cost(database: Database) -> Money:
-    page = await console.list_tasks(database, TaskFilter(), "newest", 1, 60)
+    page = await tasklist.list_tasks(database, TaskFilter(), "newest", 1, 60)
     return page.rows[0].cost
 
 
