@@ -111,7 +111,6 @@ class Database:
         Raises Unavailable where the server cannot answer now (TooSlow: not within the timeout), CrewtopError where the
         schema is missing.
         """
-        text = statement(name) if order is None else statement(name).replace("/* order */", order)
         async with self.connection() as connection:
             try:
                 return await connection.fetch(filled(name, marks), *arguments, timeout=self._timeout)
@@ -236,6 +235,12 @@ def reason(error: BaseException) -> str:
     return text or {"TimeoutError": "no answer in time"}.get(type(error).__name__, type(error).__name__)
 
 
+def _slow(error: BaseException) -> str:
+    if isinstance(error, TimeoutError):
+        return f"postgres: {reason(error)}"
+    return f"postgres: {reason(error)}: raise statement_timeout for this role"
+
+
 def columns(rows: Sequence[Sequence[Any]], width: int) -> list[list[Any]]:
     """Rows turned into width columns, which is how unnest takes them.
 
@@ -243,10 +248,4 @@ def columns(rows: Sequence[Sequence[Any]], width: int) -> list[list[Any]]:
     """
     if not rows:
         return [[] for _ in range(width)]
-def _slow(error: BaseException) -> str:
-    if isinstance(error, TimeoutError):
-        return f"postgres: {reason(error)}"
-    return f"postgres: {reason(error)}: raise statement_timeout for this role"
-
-
     return [[] if column.count(None) == len(column) else list(column) for column in zip(*rows, strict=True)]
