@@ -175,8 +175,10 @@ class Session:
             return None
         if command.name not in tuple(Action) and command.name != "everything":
             self.acting.all_matching = False
-        own = getattr(self, f"_do_{command.name}", None)
-        effect = own() if own is not None else self._in_view(command.name)
+        effect = self.page.own(command.name)
+        if effect is None:
+            own = getattr(self, f"_do_{command.name}", None)
+            effect = own() if own is not None else self._in_view(command.name)
         return self._carry_out(effect)
 
     def _press_overlay(self, key: str) -> Effect | None:

@@ -96,6 +96,10 @@ class Page:
         """A click on line y of the view, 0 at its top: the cursor goes there; on the cursor's own line it opens."""
         return None
 
+    def own(self, command: str) -> Effect | Question | None:
+        """What a command comes to here where the session would take it for another thing; None where it would not."""
+        return None
+
     def do(self, command: str, height: int) -> Effect | Question | None:
         """Obey a command; height is that of the view in lines."""
         return None
