@@ -59,6 +59,9 @@ _TASKS = frozenset({View.TASKS, View.DETAIL, View.FAILURES})
 _LISTED = frozenset({View.OVERVIEW, View.TASKS})
 _DETAIL = frozenset({View.DETAIL})
 _WORKERS = frozenset({View.WORKERS})
+_FAILURES = frozenset({View.FAILURES})
+_EVENTS = frozenset({View.EVENTS})
+_OPERATIONS = frozenset({View.OPERATIONS})
 
 
 def _on_tasks(key: str, action: Action, footer: int) -> Command:
@@ -119,6 +122,33 @@ COMMANDS: tuple[Command, ...] = (
         footer=3,
         acting=True,
     ),
+    Command(
+        "halt",
+        ("H",),
+        "pause/resume",
+        "Pause the operation, or let it go on",
+        "Act",
+        _OPERATIONS,
+        footer=2,
+        acting=True,
+    ),
+    Command(
+        "call_off",
+        ("C",),
+        "cancel",
+        "Leave the tasks that the operation has not come to as they are; asks first",
+        "Act",
+        _OPERATIONS,
+        footer=3,
+        acting=True,
+    ),
+    Command("window", ("w",), "window", "Trends over the last 24 h, 7 days or hour", "Read", _FAILURES, footer=4),
+    Command(
+        "hold", ("space",), "pause", "Hold the list still and count what is new; again goes on", "Read", _EVENTS, 2
+    ),
+    Command(
+        "log_lines", ("l",), "log lines", "Show what tasks print among the events, or leave it out", "Read", _EVENTS, 3
+    ),
     Command("sort", ("s",), "sort", "Next order of the list", "Read", frozenset({View.TASKS}), footer=4),
     Command("log", ("l",), "log", "What the run prints, as it prints it", "Read", _LISTED | _DETAIL, footer=5),
     Command("story", ("s",), "story", "Timeline and LLM calls", "Read", _DETAIL),
@@ -128,7 +158,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("history", ("h",), "history", "Every change of status: when, by whom, why", "Read", _DETAIL),
     Command("more", ("m",), "more", "Load more of a long text", "Read", _DETAIL, footer=7),
     Command("copy", ("y",), "copy id", "Copy the id to the clipboard (OSC 52)", "Read", footer=7),
-    Command("filter", ("/",), "filter", "Narrow the task list", "Read", _LISTED),
+    Command("filter", ("/",), "filter", "Narrow the list", "Read", _LISTED | _EVENTS),
     Command("freeze", ("p",), "freeze", "Hold the picture still; again lets it go on", "Screen", footer=8),
     Command("earlier", ("[",), "earlier", "Step back through the last hour of this screen", "Screen"),
     Command("later", ("]",), "later", "Step forward again, up to now", "Screen"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from crewtop.tui.actions import View
 from crewtop.tui.manner import Manner
 from crewtop.tui.options import ScreenOptions
+from crewtop.tui.views.failures import FailureGroups
+from crewtop.tui.views.operations import Operations
 from crewtop.tui.views.overview import Overview
 from crewtop.tui.views.page import Page
 from crewtop.tui.views.tasks import Tasks
@@ -16,6 +18,8 @@ def pages(manner: Manner, options: ScreenOptions) -> dict[View, Page]:
     made: tuple[Page, ...] = (
         Overview(manner),
         Tasks(manner),
+        FailureGroups(manner),
         Workers(manner, options.pool_worker),
+        Operations(manner),
     )
     return {page.kind: page for page in made}
