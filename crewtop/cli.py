@@ -160,18 +160,21 @@ def snapshot(context: typer.Context, as_json: JsonFlag = False) -> None:
 @app.command()
 def tasks(
     context: typer.Context,
-    words: Annotated[list[str] | None, typer.Argument(help="A filter, such as crew:support timeout.")] = None,
+    words: Annotated[list[str] | None, typer.Argument(help="A filter, such as crew:support 'age>1h' timeout.")] = None,
+    view: Annotated[str | None, typer.Option("--view", help="A filter saved in [views], by its name.")] = None,
     status: Annotated[str | None, typer.Option("--status", help="Only this status, or several with commas.")] = None,
     crew: Annotated[str | None, typer.Option("--crew", help="Only this crew.")] = None,
     queue: Annotated[str | None, typer.Option("--queue", help="Only this queue.")] = None,
-    sort: Annotated[str, typer.Option("--sort", help="newest, oldest, cost, tokens or priority.")] = "newest",
+    sort: Annotated[
+        str, typer.Option("--sort", help="newest, oldest, priority, or a column, as cost; -cost turns it around.")
+    ] = "newest",
     limit: Annotated[int, typer.Option("--limit", min=1, max=100_000, help="At most so many.")] = 100,
     as_json: JsonFlag = False,
 ) -> None:
     """List tasks."""
     from crewtop.commands.read import print_tasks
 
-    text = " ".join([*(words or []), *([f"status:{status}"] if status else [])])
+    text = " ".join([*([f"@{view}"] if view else []), *(words or []), *([f"status:{status}"] if status else [])])
     raise typer.Exit(run(print_tasks(configuration(context), text, crew, queue, sort, limit, as_json=as_json)))
 
 

@@ -16,7 +16,7 @@ acting.add_typer(operation_commands, name="operations")
 Ids = Annotated[list[int] | None, typer.Argument(help="Task ids.", metavar="[ID]...", min=1, max=LARGEST_ID)]
 Filter = Annotated[
     str | None,
-    typer.Option("--filter", help='Instead of ids: all that match, such as "status:failed crew:support".'),
+    typer.Option("--filter", help='Instead of ids: all that match, such as "status:failed crew:support", or @VIEW.'),
 ]
 Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the audit.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]

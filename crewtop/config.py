@@ -24,6 +24,7 @@ from pydantic_settings import (
 )
 
 from crewtop import toml
+from crewtop.model import filters
 from crewtop.model.errors import CrewtopError
 from crewtop.model.operations import UNDO_MINUTES
 from crewtop.model.pricing import Rates, money
@@ -212,7 +213,7 @@ class Retention(_Table):
 
 
 class Settings(BaseSettings):
-    """Everything that can be configured."""
+    """Everything that can be configured. views: [views], filters by name, for @NAME in a filter and --view."""
 
     model_config = SettingsConfigDict(env_prefix="CREWTOP_", env_nested_delimiter="__", extra="forbid", frozen=True)
 
@@ -226,6 +227,19 @@ class Settings(BaseSettings):
     llm: Llm = Llm()
     schedules: dict[Annotated[str, Field(min_length=1, max_length=200)], Schedule] = Field(default_factory=dict)
     retention: Retention = Retention()
+    views: dict[Annotated[str, Field(pattern=r"^[^@\s]\S{0,49}$")], str] = Field(default_factory=dict)
+
+    @field_validator("views")
+    @classmethod
+    def _parses(cls, views: dict[str, str]) -> dict[str, str]:
+        for name, text in views.items():
+            if text.lstrip().startswith("@"):
+                raise ValueError(f"{name}: a view cannot begin with another one: write {text.split()[0]} out")
+            try:
+                filters.parse(text)
+            except filters.FilterError as error:
+                raise ValueError(f"{name}: {error}") from None
+        return views
 
     @field_validator("postgres", mode="before")
     @classmethod

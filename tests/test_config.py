@@ -84,6 +84,11 @@ def test_schedules_and_retention(file: Path) -> None:
     assert settings.retention.seconds() == {"completed": 86_400.0, "cancelled": 30 * 86_400.0}, "0 is for ever"
 
 
+def test_views_are_filters_by_name(file: Path) -> None:
+    file.write_text('[views]\nmine = "status:failed crew:re*"\n"late-ones" = "age>1h"\n')
+    assert load(file).settings.views == {"mine": "status:failed crew:re*", "late-ones": "age>1h"}
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
@@ -107,6 +112,9 @@ def test_schedules_and_retention(file: Path) -> None:
         ),
         ("[schedules.n]\ncron = '* * * * *'\ncrew = 'a'\ninputs = {a = nan}\n", r"n.inputs: not JSON: Out of range"),
         ("[retention]\ncompleted_days = -1\n", r"retention.completed_days = -1: .* greater than or equal to 0"),
+        ("[views]\nmine = 'status:done'\n", r"crewtop.toml: views: mine: status 'done' is unknown: use one of"),
+        ("[views]\nb = '@a age>1h'\n", r"views: b: a view cannot begin with another one: write @a out"),
+        ("[views]\n'a b' = ''\n", r"views.a b.*: String should match pattern"),
         ("not toml", r"crewtop.toml: .*line 1"),
     ],
 )

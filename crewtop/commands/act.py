@@ -15,7 +15,7 @@ from crewtop.admission import inputs_text, name
 from crewtop.commands.enqueue import inputs_of, priority_of
 from crewtop.config import Configuration
 from crewtop.model.errors import Refused
-from crewtop.model.filters import parse
+from crewtop.model.filters import TaskFilter, expand, parse
 from crewtop.model.money import Money, total
 from crewtop.model.operations import (
     RULES,
@@ -56,11 +56,14 @@ async def act_on(configuration: Configuration, order: Order, asked: Asked) -> in
         raise Refused(f"{order.action} what? Name tasks by id or with --filter, not both")
     if not asked.ids and asked.filter_text is None:
         raise Refused(f'{order.action} what? Name tasks by id, or say --filter "status:failed crew:NAME"')
-    if asked.filter_text is not None and not asked.filter_text.strip():
+    settings = configuration.settings
+    filter_text = expand(asked.filter_text, settings.views) if asked.filter_text is not None else None
+    if filter_text is not None and parse(filter_text) == TaskFilter():
         raise Refused(f'an empty filter would {order.action} every task: say which, such as --filter "status:failed"')
-    async with stores(configuration.settings, "crewtop operator", connections=2, timeout=TIMEOUT_SECONDS) as opened:
-        if asked.filter_text is not None:
-            return await _act_on_all(opened, order, asked.filter_text, yes=asked.yes)
+    async with stores(settings, "crewtop operator", connections=2, timeout=TIMEOUT_SECONDS) as opened:
+        if filter_text is not None:
+            idle = settings.screen.no_progress_seconds
+            return await _act_on_all(opened, order, filter_text, idle, yes=asked.yes)
         return await _act_on_ids(opened, order, asked)
 
 
@@ -114,9 +117,10 @@ async def _act_on_ids(opened: Stores, order: Order, asked: Asked) -> int:
     return 1 if result.refused else 0
 
 
-async def _act_on_all(opened: Stores, order: Order, filter_text: str, *, yes: bool) -> int:
+async def _act_on_all(opened: Stores, order: Order, filter_text: str, idle: float, *, yes: bool) -> int:
+    """idle: seconds without progress that make a run stuck."""
     task_filter = parse(filter_text)
-    scope = await store.price(opened.database, order.action, Matching(task_filter))
+    scope = await store.price(opened.database, order.action, Matching(task_filter), idle)
     if scope.count == 0:
         eligible = ", ".join(sorted(RULES[order.action].eligible))
         typer.echo(f"nothing to {order.action}: no task matches that is {eligible}", err=True)
@@ -125,7 +129,7 @@ async def _act_on_all(opened: Stores, order: Order, filter_text: str, *, yes: bo
         held_back = await _held_back(opened, order)
         _confirm([*_about_all(order, filter_text, scope), *held_back], scope.count, scope.cost)
     matching = Matching(task_filter, scope.at)
-    return await _follow(opened, operations.act_on_all(opened.database, opened.live, order, matching))
+    return await _follow(opened, operations.act_on_all(opened.database, opened.live, order, matching, idle))
 
 
 async def _follow(opened: Stores, progress: AsyncIterator[Operation]) -> int:

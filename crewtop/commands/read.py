@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from crewtop.config import Configuration
 from crewtop.model.errors import Refused
-from crewtop.model.filters import SORTS, parse
+from crewtop.model.filters import expand, known_sort, parse
 from crewtop.model.snapshot import Body
 from crewtop.monitor.monitor import Monitor
 from crewtop.plain import snapshot_text, task_text, tasks_text, to_json
@@ -46,11 +46,10 @@ async def print_tasks(
 ) -> int:
     """Print tasks that match a filter, and a crew's and a queue's whole names.
 
-    Raises Refused for an unknown sort, FilterError for a wrong filter.
+    Raises FilterError for an unknown sort and a wrong filter.
     """
-    if sort not in SORTS:
-        raise Refused(f"sort {sort!r} is unknown: use {', '.join(SORTS)}")
-    typed = parse(words)
+    known_sort(sort)
+    typed = parse(expand(words, configuration.settings.views))
     task_filter = replace(
         typed,
         crews=typed.crews + ((crew,) if crew else ()),

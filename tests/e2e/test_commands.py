@@ -98,7 +98,14 @@ async def test_the_snapshot_as_json_has_every_field_and_no_secret(site: Site) ->
     ("arguments", "complaint"),
     [
         (["tasks", "status:nope"], "status 'nope' is unknown: use one of waiting"),
-        (["tasks", "--sort", "age"], "sort 'age' is unknown: use newest"),
+        (
+            ["tasks", "--sort", "size"],
+            "sort 'size' is unknown: use newest, oldest, cost, tokens, priority, id, crew, queue",
+        ),
+        (["tasks", "stauts:failed"], "filter key 'stauts' is unknown: did you mean status"),
+        (["tasks", "--view", "mine"], "view '@mine' is unknown: none is saved in [views]"),
+        (["tasks", "error:ghp_abcdefghijklmnopqrst"], "masked text cannot be searched for"),
+        (["retry", "--filter", '""', "--yes"], "an empty filter would retry every task"),
         (["show", "42"], "there is no task 42: `crewtop tasks` lists them"),
         (["enqueue", "echo", "--input", "novalue"], "--input 'novalue' is not of the form key=value"),
         (["enqueue", "echo", "--inputs-json", "[1]"], "--inputs-json is a list: use an object"),
@@ -117,6 +124,20 @@ async def test_a_mistake_is_one_line_and_exit_code_two(site: Site, arguments: li
     assert "Traceback" not in err
     assert "er2" not in err
     assert err.count("\n") == 1
+
+
+async def test_a_saved_view_narrows_lists_and_actions(site: Site, tmp_path: Path) -> None:
+    await put(site.database, "support", "research", "research", queue="q")
+    config = tmp_path / "crewtop.toml"
+    config.write_text('[views]\nmine = "crew:re* status:pending"\n')
+    code, out, _ = await site.crewtop(
+        "tasks", "--view", "mine", "queue:q", "--sort", "-id", "--json", "--config", str(config)
+    )
+    assert (code, [row["id"] for row in json.loads(out)["rows"]]) == (0, [3, 2])
+    code, out, _ = await site.crewtop("cancel", "--filter", "@mine id:2", "--yes", "--config", str(config))
+    assert code == 0
+    assert await site.sql("SELECT array_agg(id) FROM crewtop.tasks WHERE status = 'cancelled'") == [2]
+    assert await site.sql("SELECT scope FROM crewtop.operations") == "status:pending crew:re* id:2"
 
 
 async def test_a_long_text_goes_whole_and_untouched_into_a_pipe(site: Site) -> None:
