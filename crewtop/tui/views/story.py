@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from crewtop import words
 from crewtop.model.snapshot import CallRow, TaskDetail
-from crewtop.model.task import TaskStatus
-from crewtop.tui.columns import Cell, Column, fit, heading, row
-from crewtop.tui.manner import Manner, data, safe
+from crewtop.tui.columns import Cell, Column, Fitted, fit, heading, row
+from crewtop.tui.manner import Manner, data
 from crewtop.tui.paint import BLANK, Line, Role, Span, joined, line, padded
+from crewtop.tui.selection import Selection
 from crewtop.tui.views import timeline
-from crewtop.tui.views.cells import said
+from crewtop.tui.views.bars import Key
+from crewtop.tui.views.cells import lead, moved, said
+from crewtop.tui.views.timeline import Rows
 
 CALL_COLUMNS = (
     Column("LLM CALLS", 12, most=30),
     Column("AGENT", 10, 4, most=24, grow=2),
-    Column("IN", 7, 2, right=True),
-    Column("CACHED", 7, 3, right=True),
-    Column("WRITTEN", 7, 8, right=True),
-    Column("OUT", 6, 2, right=True),
-    Column("REASON", 6, 7, right=True),
+    Column("IN", 7, 2, right=True, about="Tokens sent that no cache had"),
+    Column("CACHED", 7, 3, right=True, about="Tokens sent that came out of the provider's cache"),
+    Column("WRITTEN", 7, 8, right=True, about="Tokens sent that went into the provider's cache"),
+    Column("OUT", 6, 2, right=True, about="Tokens of the answer, thinking among them"),
+    Column("REASON", 6, 7, right=True, about="Those of OUT that are thinking"),
     Column("TOOK", 6, 1, right=True),
     Column("COST", 10, right=True),
     Column("OUTCOME", 12),
@@ -30,27 +33,95 @@ CALL_COLUMNS = (
 _OUTCOMES: dict[str, Role] = {"ok": "moving", "started": "watch", "rate_limited": "watch"}
 
 
-def lines(detail: TaskDetail, cells: int, manner: Manner) -> list[Line]:
-    """Timeline and calls."""
-    drawn = timeline.lines(detail, cells, manner)
-    if drawn:
-        drawn.append(BLANK)
-    else:
-        drawn += [line("  ", Span("No worker has claimed this task yet.", "muted")), BLANK]
-    return [*drawn, *_calls(detail, cells, manner)]
+class Story:
+    """The page with its cursor. calls: whether the timeline shows LLM calls; None: where there is room."""
+
+    def __init__(self, manner: Manner) -> None:
+        self.manner = manner
+        self.calls: bool | None = None
+        self._shows_calls = False
+        self._selection: Selection[Key] = Selection()
+        self._top = 0
+        self._room = 1
+        self._keys: list[Key | None] = []
+
+    @property
+    def under(self) -> Key | None:
+        """What is under the cursor."""
+        return self._selection.current
+
+    def expand(self) -> None:
+        """Show the calls in the timeline, or do not."""
+        self.calls = not self._shows_calls
+
+    def go(self, key: Key) -> None:
+        """Put the cursor there, if it is on the page."""
+        if key in self._selection.keys:
+            self._selection.place(list(self._selection.keys).index(key))
+
+    def click(self, row: int) -> bool:
+        """Put the cursor on a line of the page; whether it was there."""
+        key = self._keys[self._top + row] if self._top + row < len(self._keys) else None
+        before = self.under
+        if key is not None:
+            self.go(key)
+        return key is not None and key == before
+
+    def scroll(self, command: str) -> bool:
+        """Obey a command that moves; False if it is none."""
+        return moved(self._selection, command, self._room)
+
+    def lines(self, detail: TaskDetail, cells: int, room: int) -> list[Line]:
+        """What of the page is in sight."""
+        rows = self._rows(detail, cells, room)
+        self._room = room
+        self._keys = [key for key, _ in rows]
+        self._selection.update([key for key in self._keys if key is not None])
+        self._scroll_to_cursor(room)
+        return [self._led(key, draw()) for key, draw in rows[self._top : self._top + room]]
+
+    def _rows(self, detail: TaskDetail, cells: int, room: int) -> Rows:
+        table = _calls(detail, cells, self.manner)
+        with_calls = timeline.rows(detail, cells, self.manner, calls=True)
+        self._shows_calls = len(with_calls) + len(table) < room if self.calls is None else self.calls
+        bars = with_calls if self._shows_calls else timeline.rows(detail, cells, self.manner, calls=False)
+        none = _told("No worker has claimed this task yet.")
+        return [*(bars or none), (None, lambda: BLANK), *table]
+
+    def _scroll_to_cursor(self, room: int) -> None:
+        keys = self._keys
+        under = self._selection.current
+        place = keys.index(under) if under in keys and under is not None else 0
+        first = place if any(key is not None for key in keys[:place]) else 0
+        last = place if any(key is not None for key in keys[place + 1 :]) else len(keys) - 1
+        self._top = min(self._top, first, max(0, len(keys) - room))
+        self._top = min(max(self._top, last - room + 1), place)
+
+    def _led(self, key: Key | None, drawn: Line) -> Line:
+        on = key is not None and key == self._selection.current
+        return Line((*lead(on, self.manner), *drawn.spans), "cursor" if on else drawn.ground)
 
 
-def _calls(detail: TaskDetail, cells: int, manner: Manner) -> list[Line]:
+def _calls(detail: TaskDetail, cells: int, manner: Manner) -> Rows:
     if not detail.calls:
-        return [line("  ", Span("No LLM call yet.", "muted"))] if detail.runs else []
+        return _told("No LLM call yet.") if detail.runs else []
     any_error = any(call.error for call in detail.calls)
     fitted = fit(CALL_COLUMNS if any_error else CALL_COLUMNS[:-1], cells - 3)
-    drawn = [heading(fitted, "  ")]
-    drawn += [row(fitted, _cells(call, detail, manner), "ground", (Span("  "),), manner.cut) for call in detail.calls]
+    drawn: Rows = [(None, partial(heading, fitted))]
+    for call in detail.calls:
+        key = Key("call", call.run_id, call.call_id, table=True)
+        drawn.append((key, partial(_call, fitted, call, detail, manner)))
     if detail.calls_total > len(detail.calls):
-        more = f"the first {words.count(len(detail.calls))} of {words.count(detail.calls_total)} calls"
-        drawn.append(line("  ", Span(more, "muted")))
+        drawn += _told(f"the newest {words.count(len(detail.calls))} of {words.count(detail.calls_total)} calls")
     return drawn
+
+
+def _told(text: str) -> Rows:
+    return [(None, lambda: line(Span(text, "muted")))]
+
+
+def _call(fitted: Sequence[Fitted], call: CallRow, detail: TaskDetail, manner: Manner) -> Line:
+    return row(fitted, _cells(call, detail, manner), "ground", (), manner.cut)
 
 
 def _cells(call: CallRow, detail: TaskDetail, manner: Manner) -> list[Cell]:
@@ -96,19 +167,3 @@ def beside(
         pair = [padded((Span(text),), half, mark=manner.cut) for text in texts]
         drawn.append(Line(joined("  ", pair[0], "  ", pair[1])))
     return drawn
-
-
-def title(detail: TaskDetail, cells: int, status: Span) -> tuple[Span, ...]:
-    """Who the task is and how it stands."""
-    task = detail.task
-    return joined("  ", Span(str(task.id), "link", True), "  ", data(task.crew, "text", True), "  ", status)
-
-
-def facts(detail: TaskDetail, manner: Manner) -> str:
-    """Priority, queue and attempts in words."""
-    task = detail.task
-    dot = f" {manner.glyph('·')} "
-    attempt = f"{task.attempt} of {task.max_attempts} attempts spent" if detail.runs else "not tried yet"
-    if task.status is TaskStatus.RUNNING:
-        attempt = f"attempt {task.attempt} of {task.max_attempts}"
-    return dot.join((f"P{task.priority}", safe(task.queue), attempt))

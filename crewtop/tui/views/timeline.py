@@ -1,109 +1,23 @@
-"""A task's life as bars: waiting, runs, and the steps inside them, on one axis of time."""
+"""A task's life as bars: waiting, runs, their steps and LLM calls, on one axis of time."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from itertools import accumulate, pairwise
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+from itertools import accumulate, groupby, pairwise
 
-from crewtop import words
-from crewtop.model.money import total
-from crewtop.model.snapshot import RunRow, StepRow, TaskDetail
-from crewtop.model.task import TaskStatus
-from crewtop.tui.manner import Manner, safe
+from crewtop.model.snapshot import TaskDetail
+from crewtop.tui.manner import Manner
 from crewtop.tui.paint import Line, Role, Span, Spans, joined, padded
+from crewtop.tui.views.bars import Bar, Key, bars
 from crewtop.tui.views.cells import said
 
 IDLE_CELLS = 7
 """Cells that a wait takes at most: hours in a queue must not squeeze the seconds of a run."""
 
-_RUN_ROLES: dict[str, Role] = {"running": "moving", "completed": "moving", "interrupted": "watch", "returned": "watch"}
-_RUN_ROLES |= {"throttled": "watch", "cancelled": "muted", "superseded": "muted"}
-_STEP_ROLES: dict[str, Role] = {"completed": "link", "running": "moving"}
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """One row of the timeline. picture is '░' for waiting, '█' for a run, '▅' for a step."""
-
-    label: str
-    start: datetime
-    end: datetime
-    picture: str
-    role: Role
-    glyph: str = ""
-    took: str = ""
-    cost: str = ""
-    open_end: bool = False
-
-
-def bars(detail: TaskDetail, manner: Manner) -> list[Bar]:
-    """The rows of a task's timeline, oldest first."""
-    found: list[Bar] = []
-    free = detail.task.created_at
-    for number, run in enumerate(sorted(detail.runs, key=lambda run: run.claimed_at), start=1):
-        found += _wait(free, run.claimed_at, "waiting" if number == 1 else "waiting again")
-        end = _run_end(run, detail)
-        found.append(_run_bar(number, run, end, detail, manner))
-        for step in detail.steps:
-            if step.run_id == run.id:
-                kept = step.resumed_from is not None
-                found.append(_kept_bar(step, run, manner) if kept else _step_bar(step, run, end, detail, manner))
-        free = end
-    if detail.task.status in (TaskStatus.WAITING, TaskStatus.PENDING, TaskStatus.RETRY):
-        label = {TaskStatus.RETRY: "backing off", TaskStatus.WAITING: "for others"}.get(detail.task.status, "waiting")
-        found += _wait(free, detail.at, label)
-    return found
-
-
-def _wait(start: datetime, end: datetime, label: str) -> list[Bar]:
-    seconds = (end - start).total_seconds()
-    return [Bar(label, start, end, "░", "muted", took=words.duration(seconds))] if seconds >= 0.5 else []
-
-
-def _run_end(run: RunRow, detail: TaskDetail) -> datetime:
-    return run.finished_at or detail.at
-
-
-def _run_bar(number: int, run: RunRow, end: datetime, detail: TaskDetail, manner: Manner) -> Bar:
-    spent = total(call.cost for call in detail.calls if call.run_id == run.id)
-    late = " late result" if run.late else ""
-    return Bar(
-        f"run {number}  {safe(run.worker_id)}{late}",
-        run.claimed_at,
-        end,
-        "█",
-        _RUN_ROLES.get(run.outcome, "wrong"),
-        words.glyph(run.outcome, ascii=manner.ascii_only),
-        words.duration((end - run.claimed_at).total_seconds()),
-        manner.money(spent),
-        run.finished_at is None,
-    )
-
-
-def _kept_bar(step: StepRow, run: RunRow, manner: Manner) -> Bar:
-    """A step that an earlier run completed and that this one went on after: it takes no time here."""
-    tick = words.glyph("completed", ascii=manner.ascii_only)
-    at = run.claimed_at
-    return Bar(f"  {safe(step.agent or step.name)}", at, at, tick, "muted", tick, "kept")
-
-
-def _step_bar(step: StepRow, run: RunRow, run_end: datetime, detail: TaskDetail, manner: Manner) -> Bar:
-    seconds = step.seconds
-    end = run_end if seconds is None else min(run_end, step.started_at + timedelta(seconds=seconds))
-    spent = total(c.cost for c in detail.calls if c.run_id == run.id and c.step_position == step.position)
-    return Bar(
-        f"  {safe(step.agent or step.name)}",
-        step.started_at,
-        max(end, step.started_at),
-        "▅",
-        "watch" if detail.task.stuck and seconds is None else _STEP_ROLES.get(step.status, "wrong"),
-        words.glyph(step.status, ascii=manner.ascii_only),
-        words.duration((end - step.started_at).total_seconds()),
-        manner.money(spent),
-        seconds is None and run.finished_at is None,
-    )
+TOOK, COST = 7, 11
+"""Cells of the two columns of figures."""
 
 
 def _sizes(seconds: Sequence[float], idle: Sequence[bool], cells: int) -> list[float]:
@@ -143,40 +57,50 @@ class Axis:
         return min(self.cells, round(self._places[-1]))
 
 
-def lines(detail: TaskDetail, cells: int, manner: Manner) -> list[Line]:
-    """The timeline with its heading."""
-    rows = bars(detail, manner)
-    if not rows:
+Rows = list[tuple[Key | None, Callable[[], Line]]]
+"""Lines to draw, each with what can be opened at it. Of a thousand only those in sight are drawn."""
+
+
+def rows(detail: TaskDetail, cells: int, manner: Manner, *, calls: bool) -> Rows:
+    """The timeline with its heading, each bar with what it stands for; with the LLM calls in it if calls."""
+    drawn = bars(detail, manner, calls=calls)
+    if not drawn:
         return []
     label = min(30, max(16, cells // 4))
-    axis = Axis(rows, cells - label - TOOK - COST - 7)
-    return [_heading(rows, axis, label, manner), *(_line(bar, axis, label, manner) for bar in rows)]
-
-
-TOOK, COST = 7, 11
-"""Cells of the two columns of figures."""
+    axis = Axis(drawn, max(1, cells - label - TOOK - COST - 7))
+    made: Rows = [(None, partial(_heading, drawn, axis, label, manner))]
+    return made + [(bar.key, partial(_line, bar, axis, label, manner)) for bar in drawn]
 
 
 def _line(bar: Bar, axis: Axis, label: int, manner: Manner) -> Line:
-    start = axis.place(bar.start)
-    picture = manner.glyph(bar.picture) * max(1, axis.place(bar.end) - start)
-    if bar.open_end:
-        picture = picture[:-1] + manner.glyph("▶")
-    shaft = padded((Span(" " * min(start, axis.cells - 1)), Span(picture, bar.role)), axis.cells, mark="")
+    shaft = padded((Span(bar.note, "muted"),) if bar.note else _shaft(bar, axis, manner), axis.cells, mark=manner.cut)
     name = Span(bar.label, "text" if bar.picture == "█" else "muted")
     head = padded((Span(f"{bar.glyph or ' '} ", bar.role), name), label, mark=manner.cut)
-    return Line(joined("  ", head, " ", shaft, _figures(said(bar.took, "muted"), said(bar.cost, "money"))))
+    return Line(joined(head, " ", shaft, _figures(said(bar.took, "muted"), said(bar.cost, "money"))))
+
+
+def _shaft(bar: Bar, axis: Axis, manner: Manner) -> Spans:
+    """The pieces of a bar, each at least a cell long; later ones over earlier ones."""
+    painted: list[tuple[str, Role]] = [(" ", "text")] * axis.cells
+    for piece in bar.pieces:
+        start = min(axis.place(piece.start), axis.cells - 1)
+        end = max(start + 1, axis.place(piece.end))
+        painted[start:end] = [(manner.glyph(piece.picture), piece.role)] * (end - start)
+        if piece.open_end:
+            painted[end - 1] = manner.glyph("▶"), piece.role
+    groups = groupby(painted, key=lambda cell: cell[1])
+    return tuple(Span("".join(text for text, _ in group), role) for role, group in groups)
 
 
 def _figures(took: Span, cost: Span) -> Spans:
     return joined(" ", padded((took,), TOOK, right=True), "  ", padded((cost,), COST, right=True))
 
 
-def _heading(rows: Sequence[Bar], axis: Axis, label: int, manner: Manner) -> Line:
+def _heading(drawn: Sequence[Bar], axis: Axis, label: int, manner: Manner) -> Line:
     """TIMELINE, and the time of day where each run begins, as far as they have room."""
     clock = [" "] * axis.cells
     free = 0
-    for bar in rows:
+    for bar in drawn:
         at = axis.place(bar.start)
         text = manner.clock(bar.start)
         if bar.picture == "█" and at >= free and at + len(text) <= axis.cells:
@@ -184,4 +108,4 @@ def _heading(rows: Sequence[Bar], axis: Axis, label: int, manner: Manner) -> Lin
             free = at + len(text) + 2
     title = padded((Span("TIMELINE", "muted"),), label)
     figures = _figures(Span("TOOK", "muted"), Span("COST", "muted"))
-    return Line(joined("  ", title, " ", Span("".join(clock), "faint"), figures))
+    return Line(joined(title, " ", Span("".join(clock), "faint"), figures))
