@@ -1,9 +1,10 @@
 -- Fold ended LLM calls, in buckets of $1 seconds (0: as appended), into one row for each bucket of $2 seconds, queue, crew
--- and model, once it is $3 seconds old.
+-- and model, once the whole bucket is $3 seconds old.
 WITH gone AS MATERIALIZED (
     DELETE FROM crewtop.model_stats
     WHERE ctid = ANY (ARRAY(SELECT ctid FROM crewtop.model_stats
-                            WHERE span = $1 AND at < now() - make_interval(secs => $3)
+                            WHERE span = $1
+                              AND at < date_bin(make_interval(secs => $2), now() - make_interval(secs => $3), 'epoch')
                             LIMIT 20000 FOR UPDATE SKIP LOCKED))
     RETURNING date_bin(make_interval(secs => $2), at, 'epoch') AS bin, *
 ), histograms AS (

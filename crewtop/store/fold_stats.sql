@@ -1,11 +1,15 @@
 -- Fold what finished, in buckets of $1 seconds (0: as appended), into one row for each bucket of $2 seconds, queue, crew
--- and worker, once it is $3 seconds old.
+-- and worker, once the whole bucket is $3 seconds old: folded piece by piece, it would be as many rows as before.
+-- An hour, which is kept for ever, is told without its workers, which come and go.
 WITH gone AS MATERIALIZED (
     DELETE FROM crewtop.stats
     WHERE ctid = ANY (ARRAY(SELECT ctid FROM crewtop.stats
-                            WHERE span = $1 AND at < now() - make_interval(secs => $3)
+                            WHERE span = $1
+                              AND at < date_bin(make_interval(secs => $2), now() - make_interval(secs => $3), 'epoch')
                             LIMIT 20000 FOR UPDATE SKIP LOCKED))
-    RETURNING date_bin(make_interval(secs => $2), at, 'epoch') AS bin, *
+    RETURNING date_bin(make_interval(secs => $2), at, 'epoch') AS bin, queue, crew,
+              CASE WHEN $2 >= 3600 THEN '' ELSE worker_id END AS worker_id,
+              completed, failed, retried, met, missed, wait, run_ok, run_bad
 ), bars AS (
     SELECT bin, queue, crew, worker_id, measure, key, sum(value::bigint) AS n
     FROM gone CROSS JOIN LATERAL (

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from crewtop.store.database import Database, statement
 
 RAW_SECONDS = 5.0
-"""How long counters and rollups stay as appended before they are folded into 10-second buckets."""
+"""How long counters and rollups stay as appended, at least, before they are folded into 10-second buckets."""
 
 DEPTH_SECONDS = 1_800.0
 """How long the depth of queues is known by 10-second bucket."""
