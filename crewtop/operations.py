@@ -7,6 +7,7 @@ import os
 import socket
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
+from typing import Literal
 
 from crewtop.live.fast_lane import FastLane
 from crewtop.model.operations import Matching, Operation, OperationResult, Order, Target
@@ -73,6 +74,23 @@ async def work_off(database: Database, live: FastLane, operation_id: int) -> Asy
         yield worked.operation
         if worked.operation.state != "running":
             return
+
+
+async def halt(database: Database, operation_id: int, how: Literal["pause", "cancel"]) -> Operation:
+    """Pause an operation, or cancel what is left of it. Raises Refused where it is not under way, or there is none."""
+    if how == "pause":
+        return await store.halt(database, operation_id, "paused", ("running",))
+    return await store.halt(database, operation_id, "cancelled", ("running", "paused"))
+
+
+async def resume(database: Database, live: FastLane, operation_id: int) -> AsyncIterator[Operation]:
+    """Work off what is left of an operation; tells how far it has come. Raises Refused where it is over.
+
+    One that runs may have been left alone by the process that began it.
+    """
+    yield await store.halt(database, operation_id, "running", ("paused", "running"))
+    async for progress in work_off(database, live, operation_id):
+        yield progress
 
 
 async def carry_on(database: Database, live: FastLane) -> None:

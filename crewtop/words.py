@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
 from crewtop.model.money import Money
-from crewtop.model.snapshot import TaskTies, Tied
+from crewtop.model.snapshot import MOST_TIES, TaskTies, Tied
 
 UNKNOWN = "?"
 NOTHING = "-"
@@ -69,14 +69,17 @@ def ties(found: TaskTies) -> list[str]:
         f"fanned out from {found.parent_id}" if found.parent_id is not None else "",
         f"depends on {_tied(found.depends_on)}" if found.depends_on else "",
         f"needed by {_tied(found.needed_by)}" if found.needed_by else "",
+        f"fanned out {_tied(found.children)}" if found.children else "",
+        f"run again as {_tied(found.reruns)}" if found.reruns else "",
     ]
     return [clause for clause in said if clause]
 
 
 def _tied(others: tuple[Tied, ...]) -> str:
     named = [f"{other.task_id} {other.status}" for other in others[:_TIED_NAMED]]
-    more = [f"{len(others) - _TIED_NAMED} more"] if len(others) > _TIED_NAMED else []
-    return ", ".join(named + more)
+    if len(others) > _TIED_NAMED:
+        named.append(f"{'at least ' if len(others) >= MOST_TIES else ''}{len(others) - _TIED_NAMED} more")
+    return ", ".join(named)
 
 
 def draining(busy: int, seconds_left: float | None) -> str:

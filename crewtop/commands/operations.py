@@ -10,7 +10,7 @@ import typer
 from crewtop import operations, words
 from crewtop.commands.read import ascii_only, put_out, width
 from crewtop.config import Configuration
-from crewtop.model.operations import Operation, State, summary
+from crewtop.model.operations import Operation, summary
 from crewtop.plain.data import to_json
 from crewtop.plain.paper import Column, Paper
 from crewtop.store import operations as store
@@ -19,13 +19,6 @@ from crewtop.text import shown
 
 MOST_ITEMS = 10_000
 """Outcomes that are printed; the JSON of a larger operation says how many there are in all."""
-
-_HALTS: dict[str, tuple[State, tuple[State, ...]]] = {
-    "pause": ("paused", ("running",)),
-    "cancel": ("cancelled", ("running", "paused")),
-    # One that runs may have been left alone by the process that began it.
-    "resume": ("running", ("paused", "running")),
-}
 
 
 async def print_operations(configuration: Configuration, limit: int, *, as_json: bool) -> int:
@@ -66,10 +59,10 @@ async def print_operation(configuration: Configuration, operation_id: int, *, as
 async def halt(configuration: Configuration, operation_id: int, how: Literal["pause", "cancel", "resume"]) -> int:
     """Pause or cancel what is under way, or work it off from here; answers 1 if a task was refused while resuming."""
     async with stores(configuration.settings, "crewtop operator", connections=2, timeout=60.0) as opened:
-        state, of = _HALTS[how]
-        operation = await store.halt(opened.database, operation_id, state, of)
-        if how == "resume":
-            async for operation in operations.work_off(opened.database, opened.live, operation_id):
+        if how != "resume":
+            operation = await operations.halt(opened.database, operation_id, how)
+        else:
+            async for operation in operations.resume(opened.database, opened.live, operation_id):
                 if sys.stderr.isatty() and operation.left:
                     typer.echo(f"\r{operation.total - operation.left:,} of {operation.total:,} ", err=True, nl=False)
         refusals = await store.refusals(opened.database, operation_id)

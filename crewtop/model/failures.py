@@ -35,7 +35,7 @@ class FailureGroup:
 class Failures:
     """The groups, the largest first. at: the database's clock.
 
-    looked_at: over how many tasks; more: older ones were left out.
+    looked_at: over how many tasks, the newest; more: there may be others, older or in small groups, that were left out.
     """
 
     at: datetime

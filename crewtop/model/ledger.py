@@ -82,6 +82,7 @@ class Beat:
     """What a worker says of itself at each heartbeat. runs maps run_id to task_id; queues None is every queue.
 
     drain_seconds_left: until a draining worker hands back what still runs; None: it waits for it, or does not drain.
+    clock_offset: seconds by which this host's clock is ahead of the database's; None: not measured yet.
     """
 
     worker_id: str
@@ -98,3 +99,4 @@ class Beat:
     cpu_percent: float | None
     memory_bytes: int | None
     drain_seconds_left: float | None = None
+    clock_offset: float | None = None

@@ -77,7 +77,11 @@ class QueueRow:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One bucket of the charts: at is its start; backlog is at its end; spend in US dollars and counts are of it."""
+    """One bucket of the charts: at is its start; backlog is at its end; spend in US dollars and counts are of it.
+
+    oldest: how long, in seconds, the longest-waiting claimable task of all queues had waited as it was seen then, 0
+    where none waited; None: nobody looked.
+    """
 
     at: datetime
     backlog: int
@@ -87,13 +91,19 @@ class Point:
     wait_p95: float | None
     run_p95: float | None
     spend: float
+    wait_p50: float | None = None
+    wait_p99: float | None = None
+    run_p50: float | None = None
+    run_p99: float | None = None
+    oldest: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerRow:
     """One worker. heartbeat_age in seconds; state is running, draining, late (no heartbeat for a lease) or stopped.
 
-    drain_seconds_left: until a draining worker hands back what still runs; None: it waits for it.
+    drain_seconds_left: until a draining worker hands back what still runs; None: it waits for it. clock_offset: seconds
+    by which its host's clock is ahead of the database's.
     """
 
     id: str
@@ -111,6 +121,7 @@ class WorkerRow:
     memory_bytes: int | None = None
     version: str = ""
     drain_seconds_left: float | None = None
+    clock_offset: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +151,7 @@ class Snapshot:
     """The whole picture. at is the database's clock; simulated: its figures come from a simulated provider.
 
     read_only: the database, or the role that looks, lets nothing be changed; pooled: a pooler such as PgBouncer stands
-    before it.
+    before it; role: as whom the database knows this session; host: where it is, '' where that is not known.
     """
 
     at: datetime
@@ -161,6 +172,8 @@ class Snapshot:
     simulated: bool = False
     read_only: bool = False
     pooled: bool = False
+    role: str = ""
+    host: str = ""
 
     @property
     def backlog(self) -> int:
@@ -316,9 +329,17 @@ class Tied:
     status: str
 
 
+MOST_TIES = 100
+"""How many others a story names of each kind."""
+
+
 @dataclass(frozen=True, slots=True)
 class TaskTies:
-    """What a task has to do with others: its key, where it comes from, what it waits for and what waits for it."""
+    """What a task has to do with others: its key, where it comes from, what it waits for and what waits for it.
+
+    children: what it fanned out, and reruns: what operators ran again in its place, each named by its crew; of every
+    kind MOST_TIES at most.
+    """
 
     key: str | None = None
     key_scope: str | None = None
@@ -327,11 +348,16 @@ class TaskTies:
     schedule: str | None = None
     depends_on: tuple[Tied, ...] = ()
     needed_by: tuple[Tied, ...] = ()
+    children: tuple[Tied, ...] = ()
+    reruns: tuple[Tied, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class TaskDetail:
-    """One task's whole story; runs newest first, calls and steps in the order in which they began."""
+    """One task's whole story; runs newest first, calls and steps in the order in which they began.
+
+    waits_because: why a pending or resting task is not running, in words.
+    """
 
     at: datetime
     task: TaskRow
@@ -342,3 +368,4 @@ class TaskDetail:
     history: tuple[HistoryRow, ...]
     calls_total: int = 0
     ties: TaskTies = field(default_factory=TaskTies)
+    waits_because: str | None = None

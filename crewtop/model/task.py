@@ -236,8 +236,13 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What a heartbeat brings back: the runs' leases, and what an operator asked of this worker."""
+    """What a heartbeat brings back: the runs' leases, and what an operator asked of this worker.
+
+    killed: to end at once, whatever runs; at: the database's clock as it answered, in Unix seconds.
+    """
 
     runs: tuple[Held, ...] = field(default=())
     desired_slots: int | None = None
     draining: bool = False
+    killed: bool = False
+    at: float = 0.0

@@ -47,6 +47,7 @@ def assemble(
         spend_today=window.spent_today(),
         simulated=(raw["settings"] or {}).get("simulated") == "true",
         read_only=raw["read_only"],
+        role=raw["role"],
     )
 
 
@@ -136,6 +137,7 @@ def _series(raw: Mapping[str, Any], backlog: int, window: Window, now: float) ->
     points = []
     for start in range(last, last - window.seconds, -BUCKET_SECONDS):
         buckets = list(window.buckets.get(start, {}).values())
+        wait, run = percentiles(h for b in buckets for h in b.wait), percentiles(h for b in buckets for h in b.run)
         change = changes.get(start, {"backlog": 0, "arrived": 0})
         points.append(
             Point(
@@ -144,9 +146,14 @@ def _series(raw: Mapping[str, Any], backlog: int, window: Window, now: float) ->
                 arrived=int(change["arrived"]),
                 done=sum(b.completed for b in buckets),
                 failed=sum(b.failed for b in buckets),
-                wait_p95=percentiles(h for b in buckets for h in b.wait).p95,
-                run_p95=percentiles(h for b in buckets for h in b.run).p95,
+                wait_p95=wait.p95,
+                run_p95=run.p95,
                 spend=float(sum((m.known for m in window.spend.get(start, {}).values()), Decimal(0))),
+                wait_p50=wait.p50,
+                wait_p99=wait.p99,
+                run_p50=run.p50,
+                run_p99=run.p99,
+                oldest=window.oldest.get(start),
             )
         )
         backlog -= int(change["backlog"])
@@ -176,6 +183,7 @@ def _worker(row: Mapping[str, Any]) -> WorkerRow:
         memory_bytes=row["memory_bytes"],
         version=row["crewtop"],
         drain_seconds_left=max(0.0, row["drain_seconds_left"]) if row["drain_seconds_left"] is not None else None,
+        clock_offset=row["clock_offset_seconds"],
     )
 
 

@@ -8,17 +8,33 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from typing import Literal
 
 from crewtop import operations
 from crewtop.model.errors import Unavailable
+from crewtop.model.failures import Failures
 from crewtop.model.filters import TaskFilter
 from crewtop.model.money import Money
-from crewtop.model.operations import UNDO_MINUTES, Action, Matching, Operation, OperationResult, Order, Scope, Target
+from crewtop.model.operations import (
+    UNDO_MINUTES,
+    Action,
+    ItemOutcome,
+    Matching,
+    Operation,
+    OperationResult,
+    Order,
+    Scope,
+    Target,
+)
 from crewtop.model.snapshot import Body, Excerpt, Health, LogLines, Snapshot, TaskDetail, TaskPage
+from crewtop.model.spending import Spending
 from crewtop.monitor.assemble import assemble
-from crewtop.monitor.window import Window
+from crewtop.monitor.money import spending
+from crewtop.monitor.window import HOUR_SECONDS, Window
 from crewtop.store import console, limits, tasklist
 from crewtop.store import operations as store
+from crewtop.store.failures import read as read_failures
+from crewtop.store.spending import read as read_spending
 from crewtop.stores import Stores
 
 WINDOW_SECONDS = 900
@@ -35,6 +51,7 @@ class Monitor:
         self._database = opened.database
         self._live = opened.live
         self._name = "embedded" if opened.addresses.embedded else opened.database.name
+        self._host = "embedded" if opened.addresses.embedded else opened.database.host
         self._no_progress_seconds = no_progress_seconds
         self._undo_within = undo_within
         self._window = Window(WINDOW_SECONDS)
@@ -61,16 +78,17 @@ class Monitor:
             with_today=since is None,
         )
         latency = time.monotonic() - start
-        before = raw["spent_before"]
+        now, before = datetime.fromisoformat(raw["at"]).timestamp(), raw["spent_before"]
+        self._window.see(now, max((queue["oldest"] or 0.0 for queue in raw["queues"] or ()), default=0.0))
         self._window.update(
-            datetime.fromisoformat(raw["at"]).timestamp(),
+            now,
             raw["stats"] or (),
             raw["spend"] or (),
             Money(Decimal(before["cost"]), before["unpriced"], before["calls"]),
         )
         postgres = Health(True, latency, f"PostgreSQL {raw['version'].split()[0]}")
         picture = assemble(raw, self._name, self._window, postgres, await redis, self._no_progress_seconds)
-        return replace(picture, pooled=self._database.pooled)
+        return replace(picture, pooled=self._database.pooled, host=self._host)
 
     async def tasks(self, task_filter: TaskFilter, sort: str, limit: int) -> TaskPage:
         """The first limit rows that match, ordered by sort (a key of model.filters.SORTS, or '-' and one)."""
@@ -96,6 +114,30 @@ class Monitor:
             after, lines = read
             if lines:
                 yield LogLines(tuple(lines))
+
+    async def failures(self, hours: int = 24) -> Failures:
+        """What failed in the last so many hours, and what backs off now, by what went wrong."""
+        return await read_failures(self._database, hours * HOUR_SECONDS)
+
+    async def spending(self, hours: int) -> Spending:
+        """What LLM calls cost over so many hours."""
+        return spending(await read_spending(self._database, hours), hours)
+
+    async def operations(self, limit: int) -> Sequence[Operation]:
+        """The newest operations, newest first."""
+        return await store.newest(self._database, limit)
+
+    async def outcomes(self, operation_id: int, limit: int) -> Sequence[ItemOutcome]:
+        """What became of the tasks of an operation, refused ones first."""
+        return await store.outcomes(self._database, operation_id, limit, refused_first=True)
+
+    async def halt(self, operation_id: int, how: Literal["pause", "cancel"]) -> Operation:
+        """Pause an operation, or cancel what is left of it. Raises Refused where it is not under way."""
+        return await operations.halt(self._database, operation_id, how)
+
+    def resume(self, operation_id: int) -> AsyncIterator[Operation]:
+        """Work off what is left of an operation; tells how far it has come. Raises Refused where it is over."""
+        return operations.resume(self._database, self._live, operation_id)
 
     async def act(self, order: Order, targets: Sequence[Target]) -> OperationResult:
         """Apply an operator's action to the tasks as seen."""
@@ -127,13 +169,17 @@ class Monitor:
 
     async def set_slots(self, worker_id: str, slots: int) -> None:
         """Ask a worker for that many slots."""
-        await self._order(worker_id, slots, drain=False)
+        await self._order(worker_id, slots)
 
     async def drain(self, worker_id: str) -> None:
         """Ask a worker to stop claiming, finish what it runs, and end."""
         await self._order(worker_id, None, drain=True)
 
-    async def _order(self, worker_id: str, slots: int | None, *, drain: bool) -> None:
-        if not await store.order_worker(self._database, worker_id, slots, drain):
+    async def kill(self, worker_id: str) -> None:
+        """Ask a worker to end at once: what it runs is killed and goes back to its queue."""
+        await self._order(worker_id, None, kill=True)
+
+    async def _order(self, worker_id: str, slots: int | None, *, drain: bool = False, kill: bool = False) -> None:
+        if not await store.order_worker(self._database, worker_id, slots, drain, kill=kill):
             raise Unavailable(f"worker {worker_id} has ended")
         await self._live.nudge(worker_id)

@@ -38,8 +38,8 @@ class Bucket:
         self.retried += row["retried"]
         self.met += row["met"]
         self.missed += row["missed"]
-        self.wait.append(_histogram(row["wait"]))
-        self.run += [_histogram(row["run_ok"]), _histogram(row["run_bad"])]
+        self.wait.append(histogram(row["wait"]))
+        self.run += [histogram(row["run_ok"]), histogram(row["run_bad"])]
 
     def settle(self) -> None:
         """Merge the histograms, since they are asked for often."""
@@ -51,12 +51,14 @@ class Window:
     """Buckets by start (Unix seconds of the database's clock) and queue, and an hour of spend likewise.
 
     seconds: how far back the buckets go. since: from which second on the rollups have to be fetched again, None: all.
+    oldest: by bucket, how long the longest-waiting claimable task had waited, as far as anybody looked.
     """
 
     def __init__(self, seconds: int) -> None:
         self.seconds = seconds
         self.buckets: dict[int, dict[str, Bucket]] = {}
         self.spend: dict[int, dict[str, Money]] = {}
+        self.oldest: dict[int, float] = {}
         self.since: int | None = None
         self._midnight = 0
         self._before = Money()
@@ -90,6 +92,7 @@ class Window:
         """Let go of what is too old; spend of today is added up before it goes."""
         oldest = int(now) - self.seconds
         self.buckets = {start: row for start, row in self.buckets.items() if start + BUCKET_SECONDS > oldest}
+        self.oldest = {start: age for start, age in self.oldest.items() if start + BUCKET_SECONDS > oldest}
         midnight = int(now) // DAY_SECONDS * DAY_SECONDS
         if spent_before is not None:
             self._before = spent_before
@@ -100,6 +103,11 @@ class Window:
             gone = self.spend.pop(start)
             if start >= midnight and spent_before is None:
                 self._before += total(gone.values())
+
+    def see(self, now: float, oldest: float) -> None:
+        """Remember how long the longest-waiting task has waited now, in seconds; 0: none waits."""
+        bucket = int(now) // BUCKET_SECONDS * BUCKET_SECONDS
+        self.oldest[bucket] = max(oldest, self.oldest.get(bucket, 0.0))
 
     def spent_today(self) -> Money:
         """What LLM calls cost that ended since midnight, UTC."""
@@ -128,11 +136,10 @@ class Window:
 
 def percentiles(histograms: Iterable[Histogram]) -> Percentiles:
     """p50, p95 and p99 of histograms merged; percentiles are never averaged."""
-    histogram = merged(histograms)
-    return Percentiles(
-        sum(histogram.values()), quantile(histogram, 0.5), quantile(histogram, 0.95), quantile(histogram, 0.99)
-    )
+    whole = merged(histograms)
+    return Percentiles(sum(whole.values()), quantile(whole, 0.5), quantile(whole, 0.95), quantile(whole, 0.99))
 
 
-def _histogram(counts: Mapping[str, int]) -> Histogram:
+def histogram(counts: Mapping[str, int]) -> Histogram:
+    """A histogram from JSON, whose keys are text."""
     return {int(number): n for number, n in counts.items()}

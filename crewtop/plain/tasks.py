@@ -85,7 +85,7 @@ def _head(detail: TaskDetail, paper: Paper) -> Iterator[str]:
         [f"cost {cost}", f"{words.count(task.tokens)} tokens", f"step {step_words(task, paper)}"], "   "
     )
     yield from paper.flow([paper.safe(clause) for clause in words.ties(detail.ties)], gap="   ")
-    for name, text in (("stuck", task.stuck), ("error", task.error)):
+    for name, text in (("waits because", detail.waits_because), ("stuck", task.stuck), ("error", task.error)):
         if text is not None:
             yield from paper.flow(f"{name}: {paper.safe(text)}".split(" "))
 

@@ -8,8 +8,10 @@ from typing import Any
 
 import asyncpg
 
+from crewtop.model.hindrances import Hindrances
 from crewtop.model.money import Money
 from crewtop.model.snapshot import (
+    MOST_TIES,
     CallRow,
     Excerpt,
     HistoryRow,
@@ -24,8 +26,6 @@ from crewtop.store.tasklist import task_row
 
 FIRST_CHUNK = 65_536
 """Characters of a long text that a task's story carries; the rest is read on demand."""
-
-MOST_TIES = 100
 
 COUNTED_DUE = 10_000
 """How many due tasks, and how many that are due later, are counted in a queue's priority."""
@@ -67,6 +67,9 @@ async def read_detail(database: Database, task_id: int, no_progress_seconds: flo
         calls = await connection.fetch(statement("task_calls"), task_id)
         history = await connection.fetch(statement("task_history"), task_id)
         tied = await connection.fetch(statement("task_ties"), task_id, MOST_TIES)
+        hindrances = None
+        if line["status"] in ("pending", "retry"):
+            hindrances = await connection.fetchrow(statement("hindrances"), task_id, COUNTED_DUE)
     return TaskDetail(
         at=line["at"],
         task=task_row(line, no_progress_seconds),
@@ -78,9 +81,12 @@ async def read_detail(database: Database, task_id: int, no_progress_seconds: flo
         calls_total=calls[0]["total"] if calls else 0,
         ties=TaskTies(
             **{name: line[name] for name in ("key", "key_scope", "parent_id", "rerun_of", "schedule")},
-            depends_on=tuple(Tied(*row[1:]) for row in tied if row["needs"]),
-            needed_by=tuple(Tied(*row[1:]) for row in tied if not row["needs"]),
+            **{
+                tie: tuple(Tied(*row[1:]) for row in tied if row["tie"] == tie)
+                for tie in ("depends_on", "needed_by", "children", "reruns")
+            },
         ),
+        waits_because=Hindrances(**hindrances).in_words(COUNTED_DUE) if hindrances else None,
     )
 
 

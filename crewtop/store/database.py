@@ -159,6 +159,14 @@ class Database:
             return "the database"  # a DSN of another form, or one that cannot be read: parts of it may be a password
         return f"{parts.path.lstrip('/') or 'database'} on {parts.hostname or 'a local socket'}"
 
+    @property
+    def host(self) -> str:
+        """Where this database is: a host, with its port where the address names one; '' where that cannot be read."""
+        parts = urlsplit(self.dsn)
+        if not parts.scheme.startswith("postgres") or "@" in parts.path:
+            return ""
+        return parts.netloc.rpartition("@")[2] or "a local socket"
+
     async def _opened(self) -> asyncpg.Pool[asyncpg.Record]:
         async with self._opening:
             if self._pool is None:

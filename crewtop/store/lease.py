@@ -72,13 +72,13 @@ async def heartbeat(database: Database, beat: Beat) -> Orders:
         "heartbeat", beat.worker_id, list(beat.runs), beat.lease_seconds, beat.host, beat.pid, beat.boot_id,
         beat.version, beat.queues, beat.crews, beat.slots, len(beat.runs), beat.cpu_percent, beat.memory_bytes,
         beat.draining,
-        list(beat.runs.values()), beat.drain_seconds_left,
+        list(beat.runs.values()), beat.drain_seconds_left, beat.clock_offset,
     )  # fmt: skip
     if row is None:
         raise AssertionError("an upsert always answers")
     held, cancelling = set(row["held"]), set(row["cancelling"])
     runs = tuple(Held(run_id, run_id in held, run_id in cancelling) for run_id in beat.runs)
-    return Orders(runs, row["desired_slots"], row["draining"])
+    return Orders(runs, row["desired_slots"], row["draining"], row["killed"], row["at"])
 
 
 async def rescue(

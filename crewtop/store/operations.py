@@ -143,9 +143,14 @@ async def newest(database: Database, limit: int) -> list[Operation]:
     return [operation_of(row) for row in await database.fetch("list_operations", None, limit)]
 
 
-async def outcomes(database: Database, operation_id: int, limit: int, *, refused: bool = False) -> list[ItemOutcome]:
-    """What became of the first limit tasks of an operation, or of the first that were refused."""
-    rows = await database.fetch("list_items", operation_id, limit, refused)
+async def outcomes(
+    database: Database, operation_id: int, limit: int, *, refused_first: bool = False
+) -> list[ItemOutcome]:
+    """What became of the first limit tasks of an operation, in the order of their ids.
+
+    refused_first: those that were refused come before the others.
+    """
+    rows = await database.fetch("list_refused_first" if refused_first else "list_items", operation_id, limit)
     return [ItemOutcome(row["task_id"], row["done"], row["outcome"] or "its turn has not come") for row in rows]
 
 
@@ -164,9 +169,11 @@ async def delete_tasks(database: Database, task_ids: Sequence[int]) -> int:
     return len(await database.fetch("delete_tasks", list(task_ids)))
 
 
-async def order_worker(database: Database, worker_id: str, slots: int | None, drain: bool) -> bool:
-    """Ask a worker for a number of slots, or to drain; answers whether there is such a worker."""
-    return await database.fetchrow("order_worker", worker_id, slots, drain) is not None
+async def order_worker(
+    database: Database, worker_id: str, slots: int | None, drain: bool, *, kill: bool = False
+) -> bool:
+    """Ask a worker for a number of slots, to drain, or to end at once; answers whether there is such a worker."""
+    return await database.fetchrow("order_worker", worker_id, slots, drain, kill) is not None
 
 
 async def _freeze(database: Database, action: Action, text: str, *arguments: object) -> Operation:

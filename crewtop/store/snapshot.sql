@@ -6,6 +6,7 @@ SELECT json_build_object(
 'at', now(),
 'database', current_database(),
 'version', current_setting('server_version'),
+'role', current_user,
 'read_only', pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on'
              OR NOT has_table_privilege('crewtop.tasks', 'UPDATE'),
 'settings', (SELECT json_object_agg(key, value) FROM crewtop.settings),

@@ -30,6 +30,9 @@ log = structlog.get_logger()
 
 BEATS_A_LEASE = 4
 
+PROMPT_SECONDS = 1.0
+"""A heartbeat that took longer than this says too little of how far the clocks are apart."""
+
 
 class Supervisor:
     """One worker process. run() ends when it has drained, or when a burst found nothing left.
@@ -45,6 +48,8 @@ class Supervisor:
         self._held_since: float | None = None
         self._held_at = 0.0
         self._draining = False
+        self._killed = False
+        self._clock_offset: float | None = None
         self._hurrying: asyncio.TimerHandle | None = None
         self._beat_now = asyncio.Event()
         self._recorder = Recorder(database, identity.id, work.service_levels, self._recorded)
@@ -128,7 +133,12 @@ class Supervisor:
         await self._live.wake(queues)
 
     async def _heartbeat(self) -> None:
+        sent, sent_at = time.time(), time.monotonic()
         orders = await lease.heartbeat(self._database, self._beat())
+        took = time.monotonic() - sent_at
+        if took <= PROMPT_SECONDS:
+            # The database read its clock somewhere in between: wrong by half of the round trip at most.
+            self._clock_offset = sent + took / 2 - orders.at
         now, lease_seconds = time.monotonic(), self._work.settings.lease_seconds
         if self._held_since is None or now - self._held_at > lease_seconds / 2:
             self._held_since = now
@@ -165,6 +175,7 @@ class Supervisor:
             cpu_percent=cpu,
             memory_bytes=memory,
             drain_seconds_left=self._drain_seconds_left(),
+            clock_offset=self._clock_offset,
         )
 
     def _held(self) -> dict[int, int]:
@@ -182,7 +193,10 @@ class Supervisor:
             log.info("slots changed", slots=orders.desired_slots)
             self._claimer.slots = orders.desired_slots
             self._claimer.changed()
-        if orders.draining and not self._draining:
+        if orders.killed and not self._killed:
+            self._killed = True
+            self.drain(0.0)
+        elif orders.draining and not self._draining:
             self.drain(None)
 
     async def _listens(self) -> None:
