@@ -8,6 +8,7 @@ from typing import TypeVar
 from crewtop import words
 from crewtop.model.money import Money
 from crewtop.model.task import TaskStatus
+from crewtop.tui.effects import Say
 from crewtop.tui.manner import Manner, safe
 from crewtop.tui.paint import Role, Span, Spans
 from crewtop.tui.selection import Selection
@@ -24,6 +25,9 @@ STATUS_ROLES: dict[str, Role] = {
     TaskStatus.FAILED: "wrong",
     TaskStatus.CANCELLED: "muted",
 }
+
+NO_TASK_HERE = Say("that key acts on tasks: open a list or a task first")
+"""The answer to R, F, U, C and their like where the cursor stands on no task."""
 
 
 def lead(on: bool, manner: Manner, mark: str = "") -> Spans:
@@ -72,6 +76,12 @@ def coarse(age: float) -> str:
     return words.duration(age // step * step)
 
 
+def left(seconds: float) -> str:
+    """What is left of a time, in steps of 10 s, then minutes, as coarse is: '30s' from 30 s down to just above 20 s."""
+    step = 10 if seconds <= 60 else 60
+    return words.duration(float(-(-max(seconds, 1.0) // step) * step))
+
+
 def aged(age: float | None, role: Role = "text") -> Span:
     """An age in steps, or a dash where there is none."""
     return Span(words.NOTHING, "faint") if age is None else Span(coarse(age), role)
@@ -82,8 +92,17 @@ def amount(money: Money | None, manner: Manner) -> Span:
     return Span(words.UNKNOWN, "muted") if money is None else said(manner.money(money), "money")
 
 
-def step_words(position: int | None, of: int | None, agent: str | None, activity: str | None, manner: Manner) -> Span:
-    """Where a run stands, such as '2/3 Analyst · gpt-4.1'."""
+def step_words(
+    position: int | None,
+    of: int | None,
+    agent: str | None,
+    activity: str | None,
+    manner: Manner,
+    *,
+    ended: bool = False,
+) -> Span:
+    """Where a run stands, such as '2/3 Analyst · gpt-4.1'; of one that ended, how far it came: it does nothing now."""
+    activity = None if ended else activity
     steps = f"{position}/{of}" if position and of else f"step {position}" if position else ""
     what = f" {manner.glyph('·')} ".join(safe(part) for part in (agent, activity) if part)
     return said(" ".join(part for part in (steps, what) if part) or words.NOTHING)

@@ -13,6 +13,7 @@ from crewtop.tui.charts import area, grouped, per_cell
 from crewtop.tui.manner import Manner
 from crewtop.tui.paint import Line, Role, Span, Spans, padded, width
 from crewtop.tui.views.cells import coarse
+from crewtop.tui.views.plot import mean
 
 GAP = 3
 LEAST_CELLS = 13
@@ -41,7 +42,7 @@ def figures(snapshot: Snapshot, manner: Manner) -> list[Figure]:
         Figure(
             "Backlog",
             words.count(snapshot.backlog),
-            _growth(points, bucket),
+            growth(points, bucket),
             "accent",
             [point.backlog for point in points],
             max,
@@ -49,11 +50,11 @@ def figures(snapshot: Snapshot, manner: Manner) -> list[Figure]:
         ),
         Figure(
             "Done",
-            _rate(points, bucket, "done"),
-            f"in {_rate(points, bucket, 'arrived')}" if points else "",
+            rate_now(points, bucket, "done"),
+            f"in {rate_now(points, bucket, 'arrived')}" if points else "",
             "moving",
             [point.done * 60 / bucket for point in points],
-            _mean,
+            mean,
             words.rate,
         ),
         Figure(
@@ -80,7 +81,7 @@ def figures(snapshot: Snapshot, manner: Manner) -> list[Figure]:
             f"{manner.money(snapshot.spend_today)} today" if snapshot.spend_today.calls else "",
             "money",
             [point.spend * 3600 / bucket for point in points],
-            _mean,
+            mean,
             lambda top: f"{words.dollars(Decimal(str(top)))}/h",
         ),
     ]
@@ -147,18 +148,15 @@ def _axis(start: str, peak: str, chart_cells: int, size: int) -> Spans:
     return (Span(left + middle + right, "faint"),)
 
 
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
-
-
-def _rate(points: Sequence[Point], bucket: float, what: str) -> str:
+def rate_now(points: Sequence[Point], bucket: float, what: str) -> str:
+    """How often something ('done', 'arrived', 'failed') happened in the last minute."""
     if not points:
         return "-"
     last = points[-6:]
     return words.rate(sum(getattr(point, what) for point in last) * 60 / (bucket * len(last)))
 
 
-def _growth(points: Sequence[Point], bucket: float) -> str:
+def growth(points: Sequence[Point], bucket: float) -> str:
     """How fast the backlog grew over the last minute."""
     last = points[-round(60 / bucket) - 1 :]
     if len(last) < 2:
