@@ -50,6 +50,7 @@ async def test_no_database_is_one_line_on_a_dumb_terminal(site: Site) -> None:
 
 @pytest.mark.xdist_group("pty")
 async def test_the_linux_console_gets_ascii_and_16_colours(site: Site) -> None:
+    site.env["XDG_STATE_HOME"] = str(site.folder)  # where the first run leaves its mark
     await site.queue.enqueue("echo")
     with screen(site, "--tty") as (terminal, process):
         await see(terminal, "no live worker has the crew echo")
