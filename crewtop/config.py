@@ -212,6 +212,16 @@ class Retention(_Table):
         return {status: number * 86_400.0 for status, number in days.items() if number}
 
 
+def _view(name: str, text: str) -> str:
+    """A view as its terms are typed, with every quote closed, so that more can follow."""
+    if text.lstrip().startswith("@"):
+        raise ValueError(f"{name}: a view cannot begin with another one: write {text.split()[0]} out")
+    try:
+        return filters.words(filters.parse(text))
+    except filters.FilterError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
 class Settings(BaseSettings):
     """Everything that can be configured. views: [views], filters by name, for @NAME in a filter and --view."""
 
@@ -232,14 +242,7 @@ class Settings(BaseSettings):
     @field_validator("views")
     @classmethod
     def _parses(cls, views: dict[str, str]) -> dict[str, str]:
-        for name, text in views.items():
-            if text.lstrip().startswith("@"):
-                raise ValueError(f"{name}: a view cannot begin with another one: write {text.split()[0]} out")
-            try:
-                filters.parse(text)
-            except filters.FilterError as error:
-                raise ValueError(f"{name}: {error}") from None
-        return views
+        return {name: _view(name, text) for name, text in views.items()}
 
     @field_validator("postgres", mode="before")
     @classmethod

@@ -85,8 +85,9 @@ def test_schedules_and_retention(file: Path) -> None:
 
 
 def test_views_are_filters_by_name(file: Path) -> None:
-    file.write_text('[views]\nmine = "status:failed crew:re*"\n"late-ones" = "age>1h"\n')
-    assert load(file).settings.views == {"mine": "status:failed crew:re*", "late-ones": "age>1h"}
+    file.write_text('[views]\nmine = "status:failed crew:re*"\n"late-ones" = "age>1h"\nopen = \'error:"no answer\'\n')
+    views = {"mine": "status:failed crew:re*", "late-ones": "age>1h", "open": 'error:"no answer"'}
+    assert load(file).settings.views == views, "every quote is closed, so that more can follow"
 
 
 @pytest.mark.parametrize(

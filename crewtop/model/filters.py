@@ -192,7 +192,7 @@ SORTS: dict[str, str] = {
     "age": "longest ago first",
     "attempts": "most attempts first",
     "due": "due soonest first",
-    "finished": "ended last first",
+    "finished": "ended latest first",
     "worker": "by worker",
 }
 """The orders that a task list can have, with their words. A leading '-' turns one around."""
@@ -210,7 +210,7 @@ _REVERSED = {
     "age": "newest first",
     "attempts": "fewest attempts first",
     "due": "due latest first",
-    "finished": "ended first first",
+    "finished": "ended earliest first",
     "worker": "by worker, Z to A",
 }
 

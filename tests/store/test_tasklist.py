@@ -160,6 +160,7 @@ async def test_stuck_is_what_the_line_says_is_stuck(database: Database, what: st
     stuck = [row.id for row in page.rows if row.stuck]
     assert bool(stuck) == (what in ("lease", "budget", "progress"))
     assert await ids(database, "is:stuck") == stuck
+    assert (await operations.price(database, Action.CANCEL, Matching(parse("is:stuck")), 60)).sample == tuple(stuck)
     assert len(await ids(database, "!is:stuck")) == 1 - len(stuck)
 
 
