@@ -6,58 +6,16 @@ import math
 from datetime import UTC, datetime
 from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
+from crewtop.model.durations import NOTHING as NOTHING
+from crewtop.model.durations import UNKNOWN as UNKNOWN
+from crewtop.model.durations import duration as duration
 from crewtop.model.money import Money
 from crewtop.model.snapshot import MOST_TIES, TaskTies, Tied
-
-UNKNOWN = "?"
-NOTHING = "-"
 
 FEW = 20
 """Percentiles of fewer durations than this are marked."""
 
 _TIED_NAMED = 6
-_MINUTE, _HOUR, _DAY, _YEAR = 60, 3_600, 86_400, 31_536_000
-
-
-def duration(seconds: float | None) -> str:
-    """A length of time or an age, in at most two units: '40ms', '0.2s', '9s', '4m12s', '2h05m', '3d4h', '12y'.
-
-    What lies in the future reads 'in 1d'. None is '-'; what is no number is '?'.
-    """
-    if seconds is None:
-        return NOTHING
-    if math.isnan(seconds):
-        return UNKNOWN
-    if seconds <= -0.0005:
-        return "in " + _length(-seconds)
-    return _length(max(seconds, 0.0))
-
-
-def _length(seconds: float) -> str:
-    if seconds < 0.0995:
-        milliseconds = round(seconds * 1_000)
-        return f"{milliseconds}ms" if milliseconds else "0s"
-    if seconds < 9.95:
-        return f"{seconds:.1f}".removesuffix(".0") + "s"
-    if seconds >= 1_000 * _YEAR:
-        return ">999y"
-    return _two_units(int(seconds + 0.05))
-
-
-def _two_units(seconds: int) -> str:
-    if seconds < _MINUTE:
-        return f"{seconds}s"
-    if seconds < _HOUR:
-        major, minor = f"{seconds // _MINUTE}m", f"{seconds % _MINUTE:02}s"
-    elif seconds < _DAY:
-        major, minor = f"{seconds // _HOUR}h", f"{seconds % _HOUR // _MINUTE:02}m"
-    elif seconds < 100 * _DAY:
-        major, minor = f"{seconds // _DAY}d", f"{seconds % _DAY // _HOUR}h"
-    elif seconds < 2 * _YEAR:
-        return f"{seconds // _DAY}d"
-    else:
-        return f"{seconds // _YEAR}y"
-    return major if int(minor[:-1]) == 0 else major + minor
 
 
 def ties(found: TaskTies) -> list[str]:

@@ -98,7 +98,7 @@ async def undo(configuration: Configuration, operation_id: int, reason: str | No
             told = [
                 f"undo operation {undone.id}: {undone.action} of {words.count(undone.done)} by {shown(undone.actor)}"
             ]
-            _confirm([*told, f"each {RULES[Action.UNDO].effect}"], undone.done, Money())
+            _confirm(Action.UNDO, [*told, f"each {RULES[Action.UNDO].effect}"], undone.done, Money())
         within = timedelta(minutes=settings.screen.undo_minutes)
         return await _follow(opened, operations.undo(opened.database, opened.live, operation_id, reason, within))
 
@@ -108,7 +108,7 @@ async def _act_on_ids(opened: Stores, order: Order, asked: Asked) -> int:
     standing = {found.target.task_id: found for found in await store.targets(opened.database, ids)}
     if not asked.yes:
         told = [*_about_ids(order, ids, list(standing.values())), *await _held_back(opened, order)]
-        _confirm(told, len(ids), total(s.cost for s in standing.values()))
+        _confirm(order.action, told, len(ids), total(s.cost for s in standing.values()))
     seen = [standing[task_id].target if task_id in standing else Target(task_id, 0) for task_id in ids]
     result = await operations.act(opened.database, opened.live, order, seen)
     for item in result.items:
@@ -123,11 +123,11 @@ async def _act_on_all(opened: Stores, order: Order, filter_text: str, idle: floa
     scope = await store.price(opened.database, order.action, Matching(task_filter), idle)
     if scope.count == 0:
         eligible = ", ".join(sorted(RULES[order.action].eligible))
-        typer.echo(f"nothing to {order.action}: no task matches that is {eligible}", err=True)
+        typer.echo(f"nothing to {order.action.verb}: no task matches that is {eligible}", err=True)
         return 0
     if not yes:
         held_back = await _held_back(opened, order)
-        _confirm([*_about_all(order, filter_text, scope), *held_back], scope.count, scope.cost)
+        _confirm(order.action, [*_about_all(order, filter_text, scope), *held_back], scope.count, scope.cost)
     matching = Matching(task_filter, scope.at)
     return await _follow(opened, operations.act_on_all(opened.database, opened.live, order, matching, idle))
 
@@ -150,18 +150,23 @@ async def _follow(opened: Stores, progress: AsyncIterator[Operation]) -> int:
 def _about_ids(order: Order, ids: Sequence[int], found: Sequence[Standing]) -> list[str]:
     sample = ", ".join(str(task_id) for task_id in ids[:SAMPLE])
     more = f" and {len(ids) - SAMPLE} more" if len(ids) > SAMPLE else ""
-    tasks = "1 task" if len(ids) == 1 else f"{words.count(len(ids))} tasks"
-    return [f"{_verb(order)} {tasks}: {sample}{more}", *_effect(order, total(standing.cost for standing in found))]
+    return [
+        f"{_verb(order)} {_tasks(len(ids))}: {sample}{more}",
+        *_effect(order, total(standing.cost for standing in found)),
+    ]
 
 
 def _about_all(order: Order, filter_text: str, scope: Scope) -> list[str]:
     statuses = ", ".join(f"{words.count(n)} {status}" for status, n in sorted(scope.statuses.items()))
-    told = [
-        f"{_verb(order)} {words.count(scope.count)} tasks that match {shown(filter_text) or 'anything'}: {statuses}"
-    ]
+    matches = "matches" if scope.count == 1 else "match"
+    told = [f"{_verb(order)} {_tasks(scope.count)} that {matches} {shown(filter_text) or 'anything'}: {statuses}"]
     told.append(f"such as {', '.join(map(str, scope.sample))}")
     if scope.others:
-        told.append(f"{words.count(scope.others)} others do not match and stay as they are")
+        told.append(
+            "1 other does not match and stays as it is"
+            if scope.others == 1
+            else f"{words.count(scope.others)} others do not match and stay as they are"
+        )
     return [*told, *_effect(order, scope.cost)]
 
 
@@ -183,16 +188,21 @@ def _effect(order: Order, cost: Money) -> list[str]:
 
 
 def _verb(order: Order) -> str:
+    verb = order.action.verb
     to = json.dumps(order.argument) if order.action in (Action.MOVE, Action.PRIORITY) else ""
-    return f"{order.action} to {to}:" if to else str(order.action)
+    return f"{verb} to {to}:" if to else verb
 
 
-def _confirm(told: Sequence[str], count: int, cost: Money) -> None:
+def _tasks(count: int) -> str:
+    return "1 task" if count == 1 else f"{words.count(count)} tasks"
+
+
+def _confirm(action: Action, told: Sequence[str], count: int, cost: Money) -> None:
     """Ask. Raises Refused unless it is confirmed: by typing the count where much is at stake."""
     typer.echo("\n".join(told), err=True)
     if not sys.stdin.isatty():
         raise Refused("nothing was changed: there is no terminal to ask on; add --yes")
-    if must_be_typed(count, cost):
+    if must_be_typed(action, count, cost):
         agreed = typer.prompt(f"type {count} to go on", err=True, default="", show_default=False).strip() == str(count)
     else:
         agreed = typer.confirm("go on?", err=True)

@@ -9,6 +9,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
+from crewtop.model.durations import duration
 from crewtop.model.filters import TaskFilter
 from crewtop.model.money import Money
 from crewtop.model.task import TaskStatus
@@ -16,7 +17,7 @@ from crewtop.model.transitions import LIVE, sources
 
 TYPED_ABOVE_TASKS = 100
 TYPED_ABOVE_DOLLARS = Decimal(10)
-"""An action on more tasks than this, or on dearer ones, is confirmed by typing how many they are."""
+"""An action on more tasks than this, or on dearer ones, is confirmed by typing how many they are; a deletion of two."""
 
 UNDO_MINUTES = 10.0
 """For how long an operation can be taken back, unless configured otherwise."""
@@ -38,10 +39,15 @@ class Action(StrEnum):
     EDIT = "edit"
     UNDO = "undo"
 
+    @property
+    def verb(self) -> str:
+        """What one does to a task, as a sentence says it."""
+        return "reprioritise" if self is Action.PRIORITY else self.value
+
 
 @dataclass(frozen=True, slots=True)
 class ActionRule:
-    """eligible: the statuses an action applies to; past: what was done then; effect: what will happen, to be asked."""
+    """eligible: the statuses an action applies to; past: what was done then; effect: what will happen to each."""
 
     eligible: frozenset[TaskStatus]
     past: str
@@ -156,9 +162,10 @@ class Scope:
     others: int
 
 
-def must_be_typed(count: int, cost: Money) -> bool:
-    """Whether an action is so large that its count has to be typed to confirm it."""
-    return count > TYPED_ABOVE_TASKS or cost.known > TYPED_ABOVE_DOLLARS
+def must_be_typed(action: Action, count: int, cost: Money) -> bool:
+    """Whether an action does so much that its count has to be typed to confirm it: Enter is pressed too easily."""
+    most = 1 if action is Action.DELETE else TYPED_ABOVE_TASKS
+    return count > most or cost.known > TYPED_ABOVE_DOLLARS
 
 
 class Item(NamedTuple):
@@ -202,9 +209,9 @@ def refusal(action: Action, item: Item) -> Refusal | None:
     if item.version != item.seen or item.status not in rule.eligible:
         stands = "queued" if item.status is TaskStatus.PENDING else str(item.status)
         if action is Action.UNDO:
-            return _refused(rule, f"changed since, {stands} {item.since:.1f} s ago", "changed since")
+            return _refused(rule, f"changed since, {stands} {duration(item.since)} ago", "changed since")
         unseen = ", since you looked" if item.status in rule.eligible else ""
-        return _refused(rule, f"{stands} {item.since:.1f} s ago{unseen}", stands + unseen)
+        return _refused(rule, f"{stands} {duration(item.since)} ago{unseen}", stands + unseen)
     if action is Action.RERUN and item.waits:
         return _refused(rule, "it waits for other tasks: retry it instead")
     if item.needed_by is not None and item.status is TaskStatus.COMPLETED:
@@ -284,7 +291,7 @@ def summary(operation: Operation, refusals: Mapping[str, int]) -> str:
 class ItemOutcome:
     """What became of one task of an operation; done None: its turn has not come.
 
-    why says it in words, such as 'not retried: completed 0.3 s ago'.
+    why says it in words, such as 'not retried: completed 0.3s ago'.
     """
 
     task_id: int

@@ -45,7 +45,8 @@ class Acting:
         self.all_matching = not self.all_matching
         if not self.all_matching:
             return Say("the next action is for the marked tasks, or for the one under the cursor")
-        return Say(f"the next action is for all that match {safe(typed) or 'no filter: every task'}", "watch")
+        whom = f"all that match {safe(typed)}" if typed else "every task: no filter is set"
+        return Say(f"the next action is for {whom}", "watch")
 
     def undo(self) -> Effect | Question:
         """What has to be asked before the last operation is taken back."""
@@ -53,7 +54,7 @@ class Acting:
             return Say("this screen has done nothing that could be undone: see crewtop operations")
         operation_id, action, done = self._last
         if action in NEVER_UNDONE:
-            return Say(f"a {action} cannot be undone", "watch")
+            return Say(f"{'an' if action is Action.UNDO else 'a'} {action} cannot be undone", "watch")
         return about_undo(operation_id, action, done)
 
     def acted(self, result: OperationResult) -> list[tuple[str, Role]]:
@@ -66,15 +67,16 @@ class Acting:
         told: list[tuple[str, Role]] = [(", ".join(parts), "watch" if refused else "moving")]
         told += [(line, "text") for line in refused[:MOST_REFUSALS]]
         if len(refused) > MOST_REFUSALS:
-            told.append((f"and {words.count(len(refused) - MOST_REFUSALS)} more", "muted"))
+            told.append((f"and {words.count(len(refused) - MOST_REFUSALS)} more: {_WHERE}", "muted"))
         return told
 
     def ended(self, operation: Operation, refusals: Mapping[str, int]) -> list[tuple[str, Role]]:
         """What became of an operation over all that matched, or of an undoing, to be told."""
         self.progress = None
         self._last = operation.id, operation.action, operation.done
-        told = f"{summary(operation, refusals)} (operation {operation.id})"
-        return [(safe(told), "watch" if operation.refused or operation.left else "moving")]
+        said = f"{summary(operation, refusals)} (operation {operation.id})"
+        told: list[tuple[str, Role]] = [(safe(said), "watch" if operation.refused or operation.left else "moving")]
+        return [*told, (f"which ones: {_WHERE}", "muted")] if operation.refused else told
 
     @property
     def words(self) -> str:
@@ -82,7 +84,8 @@ class Acting:
         if self.progress is None:
             return "all matching" if self.all_matching else ""
         done = words.count(self.progress.total - self.progress.left)
-        return f"{self.progress.action} {done} of {words.count(self.progress.total)}"
+        return f"{self.progress.action.verb} {done} of {words.count(self.progress.total)}"
 
 
+_WHERE = "Enter on it in 7 Operations lists them"
 _PAST = {Action.CANCEL: "cancelled or being cancelled"}

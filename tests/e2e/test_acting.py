@@ -42,7 +42,7 @@ async def test_before_anything_is_done_the_scope_is_told(site: Site) -> None:
     code, out, err = await site.crewtop("retry", "--filter", "status:failed crew:a")
     assert (code, out) == (2, "")
     assert "retry 2 tasks that match status:failed crew:a: 2 failed" in err
-    assert "1 others do not match and stay as they are" in err
+    assert "1 other does not match and stays as it is" in err
     assert await site.sql("SELECT count(*) FROM crewtop.operations") == 0
     code, _, err = await site.crewtop("cancel", "--filter", "crew:nobody", "--yes")
     assert (code, err) == (0, "nothing to cancel: no task matches that is pending, retry, running, waiting\n")

@@ -41,13 +41,13 @@ async def press(pilot: Pilot[int], *keys: str) -> None:
 
 
 async def test_a_retry_reaches_the_source_with_the_version_that_was_seen() -> None:
-    shop = Shop(refused={47_802: "not retried: completed 0.3 s ago"})
+    shop = Shop(refused={47_802: "not retried: completed 0.3s ago"})
     app = screen(shop)
     async with app.run_test(size=(120, 40)) as pilot:
         await press(pilot, "2", *["down"] * 9, "R", "enter")
         await until(pilot, lambda: bool(app.session.message))
         assert shop.acted == [(Order(Action.RETRY), (Target(47_802, 7),))]
-        assert "47802 not retried: completed 0.3 s ago" in shown(app)
+        assert "47802 not retried: completed 0.3s ago" in shown(app)
 
 
 async def test_an_action_on_all_that_match_shows_its_progress_and_can_be_taken_back() -> None:

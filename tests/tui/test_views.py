@@ -109,7 +109,9 @@ def test_many_tasks_or_dear_ones_have_to_be_typed(count: int, cost: str) -> None
 def test_nothing_eligible_is_said_and_not_asked() -> None:
     said = about_tasks(Order(Action.RETRY), [TASKS[0], TASKS[7]], Manner())
     assert not isinstance(said, Question)
-    assert said.words == "nothing to retry: 1 running, 1 completed"
+    assert said.words == (
+        "nothing to retry: 1 running (48990), 1 completed (48940); it has to be cancelled, failed or retry"
+    )
 
 
 def test_the_timeline_tells_runs_steps_and_what_was_kept() -> None:

@@ -38,9 +38,10 @@ def lines(session: Session, width: int, height: int) -> list[Line]:
         *rule,
         *_banner(session, width),
     ]
-    question = session.overlay.lines(width, session.manner) if isinstance(session.overlay, Question) else []
     message = [_said(text, role, width, session) for text, role in session.message]
     foot = [*message, *([] if small and message else [*rule, _keys(session, width)])]
+    most = height - len(top) - len(foot) - 1
+    question = session.overlay.lines(width, session.manner, most) if isinstance(session.overlay, Question) else []
     room = max(1, height - len(top) - len(foot) - len(question))
     session.body_top = len(top)
     body = session.body(width, room)[:room]

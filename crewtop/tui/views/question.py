@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from crewtop import words
+from crewtop.model import filters
 from crewtop.model.money import Money, total
 from crewtop.model.operations import RULES, Action, Order, Scope, Target, must_be_typed
 from crewtop.model.snapshot import QueueRow, TaskRow
 from crewtop.tui.edit import LineEdit
 from crewtop.tui.effects import Act, ActOnAll, Drain, Effect, Open, PauseQueue, Price, Say, Undo
 from crewtop.tui.manner import Manner, safe
-from crewtop.tui.paint import Line, Span, Spans, clip_spans, joined, padded, spread
+from crewtop.tui.paint import Line, Span, Spans, clip, clip_spans, joined, padded, spread, width
 from crewtop.tui.reading import wrapped
+
+SAMPLE = 8
+"""Tasks that a question names."""
+
+NAMED = 3
+"""Tasks that are named among those that an action does not fit, if there are no more."""
 
 
 @dataclass
 class Question:
-    """A question at the foot of the screen: a title, lines that say what will happen, and how to answer."""
+    """A question at the foot of the screen: a title, lines that say what will happen, and how to answer.
+
+    type_in: what has to be typed before Enter counts; complaint: what is wrong with the answer so far.
+    """
 
     title: str
     said: tuple[Spans, ...]
@@ -27,46 +37,57 @@ class Question:
     effect: Effect
     type_in: str = ""
     answer: LineEdit = field(default_factory=LineEdit)
+    complaint: str = ""
 
     def press(self, key: str) -> Effect | Question | bool:
         """True while the question stays open, False when it is dropped, the effect when it is confirmed."""
         if key in ("escape", "ctrl+c", "q"):
             return False
         if key == "enter":
-            return self.effect if self.answer.text.strip() == self.type_in else True
+            if self.answer.text.strip() == self.type_in:
+                return self.effect
+            self.complaint = f"not {self.type_in}" if self.answer.text else ""
+            return True
+        self.complaint = ""
         if self.type_in and not self.answer.key(key) and key.isdigit():
             self.answer.insert(key)
         return True
 
-    def lines(self, cells: int, manner: Manner) -> list[Line]:
-        """The question as a box."""
+    def lines(self, cells: int, manner: Manner, most: int = 100) -> list[Line]:
+        """The question as a box of at most so many lines: what is asked and how to answer are never left out."""
         draw = manner.glyph
         inner = cells - 6
         title = clip_spans((Span(f" {self.title} ", "watch", True),), inner, manner.cut)
-        fill = draw("─") * max(0, cells - 5 - sum(len(span.text) for span in title))
+        fill = draw("─") * max(0, cells - 5 - width(title))
         top = joined(" ", Span(draw("╭") + draw("─"), "watch"), title, Span(fill + draw("╮"), "watch"), " ")
         bottom = joined(" ", Span(draw("╰") + draw("─") * (cells - 4) + draw("╯"), "watch"), " ")
         side = Span(draw("│"), "watch")
-        body = [part for spans in self.said for part in _fitted(spans, inner, manner)]
-        body.append(self._how(inner, manner))
+        body = [*self._inside(inner, max(0, most - 3), manner), self._how(inner, manner)]
         middle = [joined(" ", side, " ", padded(spans, inner, mark=manner.cut), " ", side, " ") for spans in body]
         return [Line(spans, "panel") for spans in (top, *middle, bottom)]
 
+    def _inside(self, cells: int, room: int, manner: Manner) -> list[Spans]:
+        """What it says in so many cells and lines."""
+        return [part for spans in self.said for part in _fitted(spans, cells, manner)][:room]
+
     def _how(self, cells: int, manner: Manner) -> Spans:
-        enter, escape = Span(manner.glyph("⏎"), "accent", True), Span("Esc", "accent", True)
-        keep = joined(escape, Span(" keep as is", "muted"))
+        keep = joined(Span("Esc", "accent", True), Span(" keep as is", "muted"))
+        enter = Span(manner.glyph("⏎"), "accent", True)
         if not self.type_in:
-            return spread(joined(enter, Span(f" {self.verb}", "text")), keep, cells)
+            return spread(joined(enter, Span(f" {self.verb}", "text")), keep, cells, manner.cut)
         ask = joined("type ", Span(self.type_in, "text", True), " and ", enter, f" to {self.verb}   ")
-        return spread(joined(ask, self.answer.spans()), keep, cells)
+        return spread(joined(ask, self.answer.spans(), Span(f"  {self.complaint}", "wrong")), keep, cells, manner.cut)
 
 
 @dataclass
 class Blank(Question):
-    """A question whose answer is a word; then makes what follows of it, or says in a text what is wrong with it."""
+    """A question whose answer is a word; then makes what follows of it, or says in a text what is wrong with it.
+
+    enter: what Enter does.
+    """
 
     then: Callable[[str], Effect | Question | str] = str
-    complaint: str = ""
+    enter: str = "next"
 
     def press(self, key: str) -> Effect | Question | bool:
         """As Question.press; every character is typed."""
@@ -77,20 +98,28 @@ class Blank(Question):
             if not isinstance(following, str):
                 return following
             self.complaint = following
-        else:
-            self.answer.type(key)
+        elif self.answer.type(key):
+            self.complaint = ""
         return True
 
     def _how(self, cells: int, manner: Manner) -> Spans:
         ask = joined(Span(f"{self.verb}: ", "text"), self.answer.spans(), Span(f"  {self.complaint}", "wrong"))
-        return spread(ask, joined(Span("Esc", "accent", True), Span(" keep as is", "muted")), cells)
+        enter = joined(Span(manner.glyph("⏎"), "accent", True), Span(f" {self.enter}   ", "muted"))
+        keep = joined(Span("Esc", "accent", True), Span(" keep as is", "muted"))
+        return spread(ask, joined(enter, keep), cells, manner.cut)
 
 
 def _fitted(spans: Spans, cells: int, manner: Manner) -> list[Spans]:
-    """A sentence of one span is wrapped; figures are cut."""
+    """A sentence of one span is wrapped; of several, each stays whole and goes to the next line where it must."""
     if len(spans) == 1:
         return [(spans[0]._replace(text=text),) for text in wrapped(spans[0].text, cells)]
-    return [clip_spans(spans, cells, manner.cut)]
+    rows: list[list[Span]] = [[]]
+    for span in spans:
+        if rows[-1] and width([*rows[-1], span._replace(text=span.text.rstrip())]) > cells:
+            rows.append([])
+            span = span._replace(text=span.text.lstrip())
+        rows[-1].append(span)
+    return [clip_spans(tuple(row), cells, manner.cut) for row in rows]
 
 
 def about_tasks(order: Order, tasks: Sequence[TaskRow], manner: Manner) -> Question | Say:
@@ -99,45 +128,51 @@ def about_tasks(order: Order, tasks: Sequence[TaskRow], manner: Manner) -> Quest
     fit = [task for task in tasks if ineligible(action, task) is None]
     unfit = [task for task in tasks if ineligible(action, task) is not None]
     if not fit:
-        return Say(f"nothing to {action}: {_reasons(action, unfit)}", "watch")
-    what = f"{words.count(len(fit))} {_statuses({str(task.status) for task in fit})} {_tasks(len(fit))}"
+        *most, last = sorted(RULES[action].eligible)
+        eligible = f"{', '.join(most)} or {last}" if most else last
+        return Say(f"nothing to {action.verb}: {_reasons(action, unfit)}; it has to be {eligible}", "watch")
     cost = total(task.cost.per(max(1, task.attempt)) for task in fit)
-    said = [_sample(fit), *_effect(action, cost, manner)]
+    statuses = Counter(str(task.status) for task in fit)
+    said = [_sample(fit, manner), *_counted(statuses), *_effect(action, len(fit), cost, manner)]
     if unfit:
         said.append((Span(f"not included: {_reasons(action, unfit)}", "watch"),))
     return Question(
-        title=f"{action.capitalize()} {what}{_to(order)}",
+        title=f"{action.verb.capitalize()} {_what(statuses, len(fit))}{_to(order)}",
         said=tuple(said),
-        verb=action,
+        verb=action.verb,
         effect=Act(order, tuple(Target(task.id, task.version) for task in fit)),
-        type_in=str(len(fit)) if must_be_typed(len(fit), cost) else "",
+        type_in=str(len(fit)) if must_be_typed(action, len(fit), cost) else "",
     )
 
 
 def about_all(asked: Price, scope: Scope, manner: Manner) -> Question | Say:
     """The question before an action on all that match, or why there is nothing to ask."""
     action = asked.order.action
-    typed = safe(asked.typed) or "no filter"
-    newcomers = f"{words.count(scope.newcomers)} that came since the list was drawn are not included"
+    typed = safe(asked.typed.strip()) or "no filter"
+    came = (
+        "1 that came since the list was drawn is"
+        if scope.newcomers == 1
+        else (f"{words.count(scope.newcomers)} that came since the list was drawn are")
+    )
     if not scope.count:
-        why = f": {newcomers}" if scope.newcomers else ""
-        return Say(f"nothing to {action} matches {typed}{why}", "watch")
-    sample = joined(*(Span(f"{task_id}   ", "link") for task_id in scope.sample[:8]))
-    left = scope.count - len(scope.sample[:8])
+        why = f": {came} not included" if scope.newcomers else ""
+        return Say(f"nothing to {action.verb} matches {typed}{why}", "watch")
+    count = scope.count
+    left = count - len(scope.sample[:SAMPLE])
     said = [
-        joined(Span(typed, "text", True), Span(f"   {words.count(scope.others)} others stay as they are", "muted")),
-        joined(sample, Span(f"and {words.count(left)} more" if left else "", "muted")),
-        *_effect(action, scope.cost, manner),
+        joined(Span(f"{typed}   ", "text", True), *_meaning(asked), *_others(scope), _as_of(scope, manner)),
+        joined(*(Span(f"{task_id}   ", "link") for task_id in scope.sample[:SAMPLE]), _more(left)),
+        *_counted(scope.statuses),
+        *_effect(action, count, scope.cost, manner),
     ]
     if scope.newcomers:
-        said.append((Span(newcomers, "watch"),))
-    what = f"{words.count(scope.count)} {_statuses(set(scope.statuses))} {_tasks(scope.count)}"
+        said.append((Span(f"{came} not included", "watch"),))
     return Question(
-        title=f"{action.capitalize()} all {what}{_to(asked.order)}",
+        title=f"{action.verb.capitalize()} all {_what(scope.statuses, count)}{_to(asked.order)}",
         said=tuple(said),
-        verb=action,
+        verb=action.verb,
         effect=ActOnAll(asked.order, asked.matching),
-        type_in=str(scope.count) if not asked.typed.strip() or must_be_typed(scope.count, scope.cost) else "",
+        type_in=str(count) if not asked.typed.strip() or must_be_typed(action, count, scope.cost) else "",
     )
 
 
@@ -151,7 +186,8 @@ def about_argument(action: Action, then: Callable[[Order], Effect | Question]) -
 
     title = "Which priority?" if action is Action.PRIORITY else "Move to which queue?"
     said = "0 is the most urgent, 4 the least" if action is Action.PRIORITY else "a new name makes a new queue"
-    return Blank(title, ((Span(said, "muted"),),), action, Say(""), then=read)
+    name = "priority" if action is Action.PRIORITY else "queue"
+    return Blank(title, ((Span(said, "muted"),),), name, Say(""), then=read)
 
 
 def about_id() -> Question:
@@ -161,14 +197,15 @@ def about_id() -> Question:
         digits = typed.removeprefix("#")
         return Open(int(digits)) if digits.isdecimal() and len(digits) < 19 else "a task's id is a number"
 
-    return Blank("Open which task?", ((Span("its number, as in the column ID", "muted"),),), "id", Say(""), then=read)
+    said = (Span("its number, as in the column ID", "muted"),)
+    return Blank("Open which task?", (said,), "id", Say(""), then=read, enter="open")
 
 
 def about_undo(operation_id: int, action: Action, done: int) -> Question:
     """The question before an operation is taken back."""
-    what = f"{action} of {words.count(done)} {_tasks(done)}"
-    said = (Span(RULES[Action.UNDO].effect, "muted"),)
-    return Question(f"Undo {what}", (said,), "undo", Undo(operation_id))
+    what = "new priority" if action is Action.PRIORITY else action
+    title = f"Undo {what} of {words.count(done)} {_tasks(done)}"
+    return Question(title, (_does(Action.UNDO, done),), "undo", Undo(operation_id))
 
 
 def about_pause(queue: QueueRow) -> Question:
@@ -202,35 +239,76 @@ def about_drain(worker_id: str, host: str, busy: int, manner: Manner) -> Questio
     )
 
 
-def _effect(action: Action, cost: Money, manner: Manner) -> list[Spans]:
-    said: list[Spans] = [(Span(RULES[action].effect, "muted"),)]
+def _effect(action: Action, count: int, cost: Money, manner: Manner) -> list[Spans]:
+    said: list[Spans] = [_does(action, count)]
     if cost.calls:
-        said.append(joined(Span("their last attempts cost about ", "muted"), Span(manner.money(cost), "money")))
+        whose = "their last attempts" if count > 1 else "its last attempt"
+        said.append(joined(Span(f"{whose} cost about ", "muted"), Span(manner.money(cost), "money")))
     return said
 
 
+def _does(action: Action, count: int) -> Spans:
+    return (Span(("each " if count > 1 else "") + RULES[action].effect, "muted"),)
+
+
+def _meaning(asked: Price) -> Spans:
+    """What a filter that begins with a saved view's name stands for."""
+    if not asked.typed.strip().startswith("@"):
+        return ()
+    return (Span(safe(filters.words(asked.matching.task_filter)) + "   ", "text"),)
+
+
+def _others(scope: Scope) -> Spans:
+    if not scope.others:
+        return ()
+    stay = "1 other stays as it is" if scope.others == 1 else f"{words.count(scope.others)} others stay as they are"
+    return (Span(f"{stay}   ", "muted"),)
+
+
+def _as_of(scope: Scope, manner: Manner) -> Span:
+    return Span(f"as of {manner.clock(scope.at)}", "muted")
+
+
 def _to(order: Order) -> str:
-    return f" to {safe(str(order.argument))}" if order.argument is not None else ""
+    if order.argument is None:
+        return ""
+    return f" to {'priority ' if order.action is Action.PRIORITY else ''}{safe(str(order.argument))}"
 
 
 def _tasks(count: int) -> str:
     return "task" if count == 1 else "tasks"
 
 
-def _sample(tasks: Sequence[TaskRow]) -> Spans:
-    shown = [
-        joined(Span(str(task.id), "link"), Span(f" {safe(task.crew)}   ", "text") if len(tasks) < 4 else "   ")
-        for task in tasks[:8]
-    ]
-    left = len(tasks) - len(shown)
-    return joined(*shown, Span(f"and {words.count(left)} more" if left else "", "muted"))
+def _what(statuses: Mapping[str, int], count: int) -> str:
+    """How many of what: '2 failed tasks', '5 tasks' where they stand differently."""
+    status = f"{next(iter(statuses))} " if len(statuses) == 1 else ""
+    return f"{words.count(count)} {status}{_tasks(count)}"
+
+
+def _counted(statuses: Mapping[str, int]) -> list[Spans]:
+    """How many in which status, where there is more than one."""
+    if len(statuses) < 2:
+        return []
+    most_first = sorted(statuses.items(), key=lambda item: (-item[1], item[0]))
+    return [(Span(", ".join(f"{words.count(n)} {status}" for status, n in most_first), "text"),)]
+
+
+def _sample(tasks: Sequence[TaskRow], manner: Manner) -> Spans:
+    shown = [Span(f"{task.id} {clip(safe(task.crew), 20, manner.cut)}   ", "link") for task in tasks[:SAMPLE]]
+    return joined(*shown, _more(len(tasks) - len(shown)))
+
+
+def _more(count: int) -> Span:
+    return Span(f"and {words.count(count)} more" if count else "", "muted")
 
 
 def _reasons(action: Action, tasks: Sequence[TaskRow]) -> str:
-    reasons = Counter(ineligible(action, task) or "" for task in tasks)
-    return ", ".join(f"{words.count(n)} {reason}" for reason, n in reasons.most_common())
-
-
-def _statuses(statuses: set[str]) -> str:
-    names = sorted(statuses)
-    return " and ".join(names) if len(names) <= 2 else "selected"
+    """Why an action does not fit tasks: '2 completed (47790, 47788), 40 waiting'."""
+    by_reason: dict[str, list[int]] = defaultdict(list)
+    for task in tasks:
+        by_reason[ineligible(action, task) or ""].append(task.id)
+    parts = []
+    for reason, ids in sorted(by_reason.items(), key=lambda item: -len(item[1])):
+        named = f" ({', '.join(map(str, ids))})" if len(ids) <= NAMED else ""
+        parts.append(f"{words.count(len(ids))} {reason}{named}")
+    return ", ".join(parts)

@@ -1,0 +1,51 @@
+"""How lengths of time are said. Unknown is '?', nothing to say is '-'."""
+
+from __future__ import annotations
+
+import math
+
+UNKNOWN = "?"
+NOTHING = "-"
+
+_MINUTE, _HOUR, _DAY, _YEAR = 60, 3_600, 86_400, 31_536_000
+
+
+def duration(seconds: float | None) -> str:
+    """A length of time or an age, in at most two units: '40ms', '0.2s', '9s', '4m12s', '2h05m', '3d4h', '12y'.
+
+    What lies in the future reads 'in 1d'. None is '-'; what is no number is '?'.
+    """
+    if seconds is None:
+        return NOTHING
+    if math.isnan(seconds):
+        return UNKNOWN
+    if seconds <= -0.0005:
+        return "in " + _length(-seconds)
+    return _length(max(seconds, 0.0))
+
+
+def _length(seconds: float) -> str:
+    if seconds < 0.0995:
+        milliseconds = round(seconds * 1_000)
+        return f"{milliseconds}ms" if milliseconds else "0s"
+    if seconds < 9.95:
+        return f"{seconds:.1f}".removesuffix(".0") + "s"
+    if seconds >= 1_000 * _YEAR:
+        return ">999y"
+    return _two_units(int(seconds + 0.05))
+
+
+def _two_units(seconds: int) -> str:
+    if seconds < _MINUTE:
+        return f"{seconds}s"
+    if seconds < _HOUR:
+        major, minor = f"{seconds // _MINUTE}m", f"{seconds % _MINUTE:02}s"
+    elif seconds < _DAY:
+        major, minor = f"{seconds // _HOUR}h", f"{seconds % _HOUR // _MINUTE:02}m"
+    elif seconds < 100 * _DAY:
+        major, minor = f"{seconds // _DAY}d", f"{seconds % _DAY // _HOUR}h"
+    elif seconds < 2 * _YEAR:
+        return f"{seconds // _DAY}d"
+    else:
+        return f"{seconds // _YEAR}y"
+    return major if int(minor[:-1]) == 0 else major + minor
