@@ -33,7 +33,7 @@ TABS: tuple[tuple[str, str, View], ...] = (
 )
 """Key, title and view of the tabs in the header."""
 
-LISTS = frozenset(View) - {View.DETAIL, View.CHARTS, View.MODELS}
+LISTS = frozenset(View) - {View.DETAIL, View.CHARTS}
 EVERYWHERE = frozenset(View)
 
 
@@ -57,9 +57,11 @@ class Command:
 
 _TASKS = frozenset({View.TASKS, View.DETAIL, View.FAILURES})
 _LISTED = frozenset({View.OVERVIEW, View.TASKS})
+_LIST = frozenset({View.TASKS})
 _DETAIL = frozenset({View.DETAIL})
 _WORKERS = frozenset({View.WORKERS})
 _FAILURES = frozenset({View.FAILURES})
+_MODELS = frozenset({View.MODELS})
 _EVENTS = frozenset({View.EVENTS})
 _OPERATIONS = frozenset({View.OPERATIONS})
 
@@ -78,7 +80,9 @@ COMMANDS: tuple[Command, ...] = (
     Command("open", ("enter",), "open", "Open what is under the cursor", "Move", LISTS, footer=1),
     Command("next_pane", ("tab",), "pane", "Next part of the task's story", "Read", _DETAIL, footer=2),
     Command("previous_pane", ("shift+tab",), "pane", "Previous part of the task's story", "Read", _DETAIL),
-    Command("mark", ("space",), "mark", "Mark a task, or take its mark away", "Act", frozenset({View.TASKS}), footer=3),
+    Command("mark", ("space",), "mark", "Mark a task, or take its mark away", "Act", _LIST, footer=3),
+    Command("mark_all", ("*",), "mark all", "Mark every task that is loaded", "Act", _LIST),
+    Command("invert", ("\\",), "invert", "Turn the marks of the loaded tasks around", "Act", _LIST),
     _on_tasks("R", Action.RETRY, 2),
     _on_tasks("F", Action.FAIL, 3),
     _on_tasks("U", Action.REQUEUE, 4),
@@ -93,7 +97,7 @@ COMMANDS: tuple[Command, ...] = (
         "all",
         "The next action is for all that match the filter, not for the marked ones",
         "Act",
-        frozenset({View.TASKS}),
+        _LIST,
         footer=5,
         acting=True,
     ),
@@ -112,6 +116,7 @@ COMMANDS: tuple[Command, ...] = (
         "more_slots", (">",), "more slots", "Ask the worker for one slot more", "Act", _WORKERS, footer=2, acting=True
     ),
     Command("fewer_slots", ("<",), "fewer", "Ask the worker for one slot less", "Act", _WORKERS, footer=3, acting=True),
+    Command("slots", ("=",), "slots", "Ask the worker for so many slots", "Act", _WORKERS, footer=4, acting=True),
     Command(
         "drain",
         ("D",),
@@ -122,6 +127,26 @@ COMMANDS: tuple[Command, ...] = (
         footer=3,
         acting=True,
     ),
+    Command(
+        "kill",
+        ("K",),
+        "kill",
+        "End the worker at once: what runs there goes back to its queue; asks first",
+        "Act",
+        _WORKERS,
+        footer=5,
+        acting=True,
+    ),
+    Command(
+        "act_on_tasks",
+        tuple("RFUCNMBX"),
+        "act",
+        "Retry, fail, requeue, cancel and more: open a list or a task first",
+        "Act",
+        frozenset({View.OVERVIEW, View.WORKERS, View.MODELS, View.CHARTS}),
+    ),
+    Command("other_list", ("tab",), "other list", "To the next list", "Move", _WORKERS | _MODELS, footer=2),
+    Command("other_list_back", ("shift+tab",), "other list", "To the list before", "Move", _WORKERS | _MODELS),
     Command(
         "halt",
         ("H",),
@@ -142,26 +167,60 @@ COMMANDS: tuple[Command, ...] = (
         footer=3,
         acting=True,
     ),
-    Command("window", ("w",), "window", "Trends over the last 24 h, 7 days or hour", "Read", _FAILURES, footer=4),
+    Command("window", ("w",), "window", "Look back 24 h, 7 days or an hour", "Read", _FAILURES | _MODELS, footer=4),
     Command(
         "hold", ("space",), "pause", "Hold the list still and count what is new; again goes on", "Read", _EVENTS, 2
     ),
     Command(
         "log_lines", ("l",), "log lines", "Show what tasks print among the events, or leave it out", "Read", _EVENTS, 3
     ),
-    Command("sort", ("s",), "sort", "Next order of the list", "Read", frozenset({View.TASKS}), footer=4),
+    Command("sort", ("s",), "sort", "Choose the order of the list", "Read", _LIST, footer=4),
+    Command("reverse", ("r",), "reverse", "Turn the order of the list around", "Read", _LIST),
+    Command("columns", ("v",), "columns", "Choose the columns of the list and their order", "Read", _LIST),
     Command("log", ("l",), "log", "What the run prints, as it prints it", "Read", _LISTED | _DETAIL, footer=5),
     Command("story", ("s",), "story", "Timeline and LLM calls", "Read", _DETAIL),
     Command("inputs", ("i",), "inputs", "What the task was given", "Read", _DETAIL),
     Command("result", ("o",), "result", "What the task gave back", "Read", _DETAIL),
     Command("error", ("e",), "error", "What went wrong, the cause first", "Read", _DETAIL),
     Command("history", ("h",), "history", "Every change of status: when, by whom, why", "Read", _DETAIL),
+    Command("related", ("r",), "related", "The tasks that this one has to do with", "Read", _DETAIL),
+    Command(
+        "show",
+        ("enter", "space"),
+        "open",
+        "Open what is under the cursor; fold JSON or unfold it",
+        "Read",
+        _DETAIL,
+        footer=2,
+    ),
+    Command("fold", ("left",), "fold", "Fold JSON; where it is folded, go up a level", "Read", _DETAIL),
+    Command("unfold", ("right",), "unfold", "Unfold JSON", "Read", _DETAIL),
+    Command("fold_all", ("f",), "fold all", "Fold all JSON below the first level, or unfold all", "Read", _DETAIL),
+    Command("expand", ("x",), "calls", "Show LLM calls in the timeline, or do not", "Read", _DETAIL, footer=8),
+    Command("older_run", ("(",), "older run", "Result, error or log of the run before", "Read", _DETAIL),
+    Command("newer_run", (")",), "newer run", "Result, error or log of the run after", "Read", _DETAIL),
+    Command("search", ("/",), "search", "Find words in the open text", "Read", _DETAIL, footer=5),
+    Command("next_match", ("n",), "next", "Next place where they are", "Read", _DETAIL),
+    Command("previous_match", ("b",), "previous", "The place before", "Read", _DETAIL),
     Command("more", ("m",), "more", "Load more of a long text", "Read", _DETAIL, footer=7),
-    Command("copy", ("y",), "copy id", "Copy the id to the clipboard (OSC 52)", "Read", footer=7),
+    Command("copy_text", ("d",), "copy", "Copy what of the text is displayed to the clipboard", "Read", _DETAIL),
+    Command("copy_all", ("a",), "copy all", "Copy all of the text that is loaded to the clipboard", "Read", _DETAIL),
+    Command("save", ("w",), "save", "Write the whole text, masked, to a file here", "Read", _DETAIL, footer=7),
+    Command("pager", ("v",), "pager", "Read the whole text in $PAGER", "Read", _DETAIL, footer=8),
+    Command(
+        "copy",
+        ("y",),
+        "copy id",
+        "Copy the id, or those of the marked tasks, to the clipboard (OSC 52)",
+        "Read",
+        footer=7,
+    ),
     Command("filter", ("/",), "filter", "Narrow the list", "Read", _LISTED | _EVENTS),
     Command("freeze", ("p",), "freeze", "Hold the picture still; again lets it go on", "Screen", footer=8),
     Command("earlier", ("[",), "earlier", "Step back through the last hour of this screen", "Screen"),
     Command("later", ("]",), "later", "Step forward again, up to now", "Screen"),
+    Command("minute_back", ("{",), "minute back", "Step back a minute", "Screen"),
+    Command("minute_on", ("}",), "minute on", "Step forward a minute", "Screen"),
     Command("utc", ("z",), "UTC/local", "Times in UTC or as this machine has them", "Screen", footer=9),
     Command("theme", ("t",), "theme", "Next theme", "Screen", footer=9),
     Command("slower", ("+",), "slower", "Update less often", "Screen"),

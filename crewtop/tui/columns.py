@@ -60,12 +60,21 @@ def fit(columns: Sequence[Column], cells: int) -> tuple[Fitted, ...]:
     return tuple(Fitted(index, column, cells) for (index, column), cells in zip(kept, widths, strict=True))
 
 
-def heading(fitted: Sequence[Fitted], lead: str = "") -> Line:
-    """The line of titles, behind as many cells as lead has."""
+def heading(fitted: Sequence[Fitted], lead: str = "", by: str = "", arrow: str = "") -> Line:
+    """The line of titles, behind as many cells as lead has. arrow, one cell, follows the title that the table is by.
+
+    It takes a cell of the gap behind it, so that every title stays where it is whatever the table is sorted by.
+    """
     cells = [Span(lead)] if lead else []
     for i, (_, column, size) in enumerate(fitted):
-        cells += padded((Span(column.title, "muted"),), size, column.right)
-        cells += [Span(" " * GAP)] if i + 1 < len(fitted) else []
+        last = i + 1 == len(fitted)
+        if column.title == by:
+            more = 0 if last else 1
+            cells += padded((Span(column.title + arrow, "accent"),), size + more, column.right)
+            cells += [] if last else [Span(" " * (GAP - more))]
+        else:
+            cells += padded((Span(column.title, "muted"),), size, column.right)
+            cells += [] if last else [Span(" " * GAP)]
     return Line(tuple(cells))
 
 

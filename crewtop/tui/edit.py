@@ -43,7 +43,7 @@ class LineEdit:
             case "ctrl+k":
                 self._cut(self.at, len(self.text))
             case "ctrl+w":
-                self._cut(len(self.text[: self.at].rstrip().rpartition(" ")[0]), self.at)
+                self._cut(self.text[: self.at].rstrip().rfind(" ") + 1, self.at)
             case _:
                 return self._move(key)
         return True

@@ -1,11 +1,12 @@
-"""A cursor that belongs to a thing, not to a line number, and the part of a list that is in sight."""
+"""A cursor and marks that belong to things, not to line numbers, and the part of a list that is in sight."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
+Thing = TypeVar("Thing")
 
 
 class Selection(Generic[Key]):
@@ -20,6 +21,7 @@ class Selection(Generic[Key]):
         self.cursor: Key | None = None
         self.top = 0
         self._position = 0
+        self._in_sight = 1
         self._index: dict[Key, int] = {}
 
     @property
@@ -55,7 +57,7 @@ class Selection(Generic[Key]):
 
     def window(self, height: int) -> range:
         """The lines in sight when height of them fit; scrolls as little as keeps the cursor in it."""
-        height = max(1, height)
+        self._in_sight = height = max(1, height)
         self.top = min(self.top, max(0, len(self.keys) - height), self._position)
         self.top = max(self.top, self._position - height + 1, 0)
         return range(self.top, min(len(self.keys), self.top + height))
@@ -71,3 +73,49 @@ class Selection(Generic[Key]):
         if self.keys:
             self._position = min(max(0, position), len(self.keys) - 1)
             self.cursor = self.keys[self._position]
+
+    def click(self, line: int) -> bool:
+        """Go to a line of those in sight, 0 at the top, if there is one; whether the cursor was there already."""
+        if line not in range(self._in_sight) or self.top + line >= len(self.keys):
+            return False
+        before = self.current
+        self.place(self.top + line)
+        return self.current == before
+
+
+class Marks(Generic[Key, Thing]):
+    """Marked things as last seen, in the order of marking. Those that leave the list stay marked.
+
+    away: how many of them are not in the list now; counted when the list changes, never while it is drawn.
+    """
+
+    def __init__(self) -> None:
+        self.things: dict[Key, Thing] = {}
+        self.away = 0
+        self._list: Mapping[Key, Thing] = {}
+
+    def update(self, things: Mapping[Key, Thing]) -> None:
+        """Take over a new list."""
+        self._list = things
+        here = self.things.keys() & things.keys()
+        for key in here:
+            self.things[key] = things[key]
+        self.away = len(self.things) - len(here)
+
+    def toggle(self, key: Key) -> None:
+        """Mark a thing of the list, or take its mark away."""
+        if self.things.pop(key, None) is None:
+            self.things[key] = self._list[key]
+
+    def all(self) -> None:
+        """Mark the whole list."""
+        self.things |= self._list
+
+    def invert(self) -> None:
+        """Turn the marks of the list around; those of what is not in it stay."""
+        for key in self._list:
+            self.toggle(key)
+
+    def clear(self) -> None:
+        """Take all marks away."""
+        self.things, self.away = {}, 0
