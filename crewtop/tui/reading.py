@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,8 +17,11 @@ AT_ONCE_CHARACTERS = 8_192
 """Texts up to this length are prepared within the frame; it takes well under 10 ms."""
 
 MOST_CHARACTERS = 1024 * 1024
-"""How much of a text is ever loaded: more belongs into a file. Even in a thread, masking holds the interpreter for
-about 70 ms for each megabyte (measured on two busy cores), and a key must be answered within 100 ms."""
+"""How much of a text is ever loaded: more belongs into a file. Even in a thread, masking a single line holds the
+interpreter for about 80 ms for each megabyte (measured on two busy cores), and a key must be answered within 100 ms."""
+
+PIECE_CHARACTERS = 65_536
+"""How much of a text of many lines is masked at a time, at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +49,38 @@ def _readable(text: str, kind: Kind) -> tuple[str, bool]:
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):
-            return shown(masked(text), lines=True), False
+            return legible(text), False
         if isinstance(value, str):
-            return shown(masked(value), lines=True), False
+            return legible(value), False
         text = json.dumps(masked_json(value), indent=2, ensure_ascii=False)
-        return shown(text, lines=True), bool(value) and isinstance(value, dict | list)
-    return shown(masked(text), lines=True), False
+        made = "".join(shown(piece, lines=True) for piece in pieces(text))
+        return made, bool(value) and isinstance(value, dict | list)
+    return legible(text), False
+
+
+def legible(text: str) -> str:
+    """Shown and masked, one piece after the other: masking holds the interpreter, and keys are answered in between."""
+    return "".join(shown(masked(piece), lines=True) for piece in pieces(text))
+
+
+def pieces(text: str, least: int = PIECE_CHARACTERS) -> Iterator[str]:
+    """Whole lines of a text, so many characters of it at a time, or more.
+
+    None ends within a list or a private key: these alone are masked across lines.
+    """
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start + least) + 1
+        while end and _open(text, end):
+            end = text.find("\n", end + least) + 1
+        yield text[start : end or None]
+        start = end or len(text)
+
+
+def _open(text: str, end: int) -> bool:
+    """Whether a list or a private key may go on behind an end."""
+    in_list = text.rfind("[", 0, end) > text.rfind("]", 0, end)
+    return in_list or text.rfind("-----BEGIN", 0, end) > text.rfind("-----END", 0, end)
 
 
 def wrapped(text: str, cells: int) -> list[str]:

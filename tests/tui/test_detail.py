@@ -14,6 +14,7 @@ from crewtop.tui.actions import COMMANDS, View, command_for
 from crewtop.tui.effects import Copy, CopyText, Effect, LoadBody, Open, Save, Say, ShowInPager, Whole
 from crewtop.tui.manner import Manner
 from crewtop.tui.outside import save
+from crewtop.tui.paint import width
 from crewtop.tui.source import LogLines
 from crewtop.tui.views.detail import Detail
 from crewtop.tui.wants import RunLog, Story
@@ -122,7 +123,9 @@ def test_answers_about_another_task_are_dropped() -> None:
 def test_every_part_fits_every_size(size: tuple[int, int], key: str) -> None:
     view = opened()
     press(view, key)
-    assert 1 <= len(view.lines(*size)) <= max(size[1], 6)
+    drawn = view.lines(*size)
+    assert 1 <= len(drawn) <= max(size[1], 6)
+    assert all(width(line.spans) <= size[0] for line in drawn)
 
 
 def test_an_idle_task_draws_the_same_again() -> None:

@@ -8,8 +8,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from crewtop.tui.reading import AT_ONCE_CHARACTERS, Reading, readable, wrapped
+from crewtop.text import masked
+from crewtop.tui.reading import AT_ONCE_CHARACTERS, Reading, pieces, readable, wrapped
 from crewtop.tui.search import MOST_MATCHES
+
+_WRITTEN = (
+    "-----BEGIN RSA PRIVATE KEY-----",
+    "MIIEpAIBAAKCAQEA7",
+    "-----END RSA PRIVATE KEY-----",
+    "secrets = [",
+    '"hunter2hunter2",',
+    "]",
+    "password: hunter2hunter2",
+    "password:",
+    "Cookie: a=b; c=d",
+    "see postgres://u:pw@h/d",
+    "Authorization: Bearer",
+    "one [two] three",
+    "",
+)
+"""Lines that are harmless alone, and secrets together."""
 
 
 def reading(text: str, height: int = 10, cells: int = 80) -> Reading:
@@ -50,6 +68,14 @@ def test_json_is_laid_out_and_its_secrets_are_masked() -> None:
 
 def test_a_json_string_is_shown_as_the_text_that_it_holds() -> None:
     assert readable(json.dumps("one\ntwo [/] \x1b[2J"), "json") == "one\ntwo [/] ␛[2J"
+
+
+@given(st.lists(st.sampled_from(_WRITTEN), max_size=12))
+def test_masking_piece_by_piece_hides_what_masking_the_whole_hides(lines: list[str]) -> None:
+    text = "\n".join(lines)
+    found = list(pieces(text, 1))
+    assert "".join(found) == text
+    assert "".join(map(masked, found)) == masked(text)
 
 
 def test_what_is_no_json_is_shown_as_it_is() -> None:

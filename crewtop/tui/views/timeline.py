@@ -19,6 +19,9 @@ IDLE_CELLS = 7
 TOOK, COST = 7, 11
 """Cells of the two columns of figures."""
 
+NARROW_CELLS = 50
+"""On a narrower page the cost gives way: the table of calls below has it."""
+
 
 def _sizes(seconds: Sequence[float], idle: Sequence[bool], cells: int) -> list[float]:
     """The cells of each piece of time: waits have at most IDLE_CELLS, runs share the rest by their length."""
@@ -67,16 +70,17 @@ def rows(detail: TaskDetail, cells: int, manner: Manner, *, calls: bool) -> Rows
     if not drawn:
         return []
     label = min(30, max(16, cells // 4))
-    axis = Axis(drawn, max(1, cells - label - TOOK - COST - 7))
-    made: Rows = [(None, partial(_heading, drawn, axis, label, manner))]
-    return made + [(bar.key, partial(_line, bar, axis, label, manner)) for bar in drawn]
+    cost = COST if cells >= NARROW_CELLS else 0
+    axis = Axis(drawn, max(1, cells - label - _figure_cells(cost) - 4))
+    made: Rows = [(None, partial(_heading, drawn, axis, label, cost, manner))]
+    return made + [(bar.key, partial(_line, bar, axis, label, cost, manner)) for bar in drawn]
 
 
-def _line(bar: Bar, axis: Axis, label: int, manner: Manner) -> Line:
+def _line(bar: Bar, axis: Axis, label: int, cost: int, manner: Manner) -> Line:
     shaft = padded((Span(bar.note, "muted"),) if bar.note else _shaft(bar, axis, manner), axis.cells, mark=manner.cut)
     name = Span(bar.label, "text" if bar.picture == "█" else "muted")
     head = padded((Span(f"{bar.glyph or ' '} ", bar.role), name), label, mark=manner.cut)
-    return Line(joined(head, " ", shaft, _figures(said(bar.took, "muted"), said(bar.cost, "money"))))
+    return Line(joined(head, " ", shaft, _figures(said(bar.took, "muted"), said(bar.cost, "money"), cost)))
 
 
 def _shaft(bar: Bar, axis: Axis, manner: Manner) -> Spans:
@@ -92,11 +96,16 @@ def _shaft(bar: Bar, axis: Axis, manner: Manner) -> Spans:
     return tuple(Span("".join(text for text, _ in group), role) for role, group in groups)
 
 
-def _figures(took: Span, cost: Span) -> Spans:
-    return joined(" ", padded((took,), TOOK, right=True), "  ", padded((cost,), COST, right=True))
+def _figure_cells(cost: int) -> int:
+    return 1 + TOOK + (2 + cost if cost else 0)
 
 
-def _heading(drawn: Sequence[Bar], axis: Axis, label: int, manner: Manner) -> Line:
+def _figures(took: Span, cost: Span, cells: int) -> Spans:
+    money = joined("  ", padded((cost,), cells, right=True)) if cells else ()
+    return joined(" ", padded((took,), TOOK, right=True), money)
+
+
+def _heading(drawn: Sequence[Bar], axis: Axis, label: int, cost: int, manner: Manner) -> Line:
     """TIMELINE, and the time of day where each run begins, as far as they have room."""
     clock = [" "] * axis.cells
     free = 0
@@ -107,5 +116,5 @@ def _heading(drawn: Sequence[Bar], axis: Axis, label: int, manner: Manner) -> Li
             clock[at : at + len(text)] = text
             free = at + len(text) + 2
     title = padded((Span("TIMELINE", "muted"),), label)
-    figures = _figures(Span("TOOK", "muted"), Span("COST", "muted"))
+    figures = _figures(Span("TOOK", "muted"), Span("COST", "muted"), cost)
     return Line(joined(title, " ", Span("".join(clock), "faint"), figures))
