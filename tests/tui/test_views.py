@@ -7,55 +7,22 @@ from dataclasses import replace
 import pytest
 
 from crewtop.model.operations import Action, Order
-from crewtop.model.snapshot import Health, Snapshot, TaskPage
+from crewtop.model.snapshot import Snapshot, TaskPage
 from crewtop.tui.manner import Manner
 from crewtop.tui.paint import Line
 from crewtop.tui.views.cells import coarse
 from crewtop.tui.views.detail import Detail
 from crewtop.tui.views.header import Steady
 from crewtop.tui.views.overview import Overview
-from crewtop.tui.views.problems import problems
 from crewtop.tui.views.question import Question, about_tasks
 from crewtop.tui.views.tasks import Tasks
 from crewtop.tui.views.timeline import Axis, bars
 from crewtop.tui.views.workers import Workers
-from tests.tui.fixtures import BUSY, COMPLETED, EMPTY, NOW, STUCK, TASKS, task, usd
+from tests.tui.fixtures import BUSY, COMPLETED, NOW, STUCK, TASKS, task, usd
 
 
 def text(lines: list[Line]) -> str:
     return "\n".join(line.text for line in lines)
-
-
-def test_the_worst_comes_first() -> None:
-    found = problems(BUSY)
-    assert [problem.role for problem in found] == ["wrong"] * 3 + ["watch"] * 3
-    assert "only 92.4% start within their service level" in found[0].words
-    assert "translate" in found[1].words
-    assert found[-2].words == "draining 3"
-    assert found[-1].words == "paused by dana@ops1: provider invoice unclear"
-
-
-def test_a_dead_redis_is_a_problem_that_says_what_it_means() -> None:
-    down = replace(BUSY, redis=Health(False, None, "connection refused"))
-    assert "by polling" in next(p.words for p in problems(down) if p.kind == "redis")
-
-
-def test_an_empty_shop_has_no_problem_and_no_false_figure() -> None:
-    view = Overview(Manner())
-    view.take(EMPTY)
-    shown = text(view.lines(120, 34))
-    assert "No queue has a task yet." in shown
-    assert "$0" not in shown
-
-
-def test_unknown_cost_is_a_question_mark_and_a_partly_known_one_a_lower_bound() -> None:
-    view = Overview(Manner())
-    view.take(BUSY)
-    lines = {line.text.split()[0]: line.text for line in view.lines(200, 44) if line.text.split()}
-    assert "≥ $48.20" in next(
-        line.text for line in view.lines(200, 44) if "research" in line.text and "391" in line.text
-    )
-    assert lines["nightly"].rstrip().endswith("?")
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 160, 200, 250])
@@ -154,15 +121,6 @@ def test_the_error_begins_with_its_cause() -> None:
     detail.answer(detail.want, STUCK)
     body = [line.text.strip() for line in detail.lines(100, 30)][5:]
     assert body[0] == "ProviderTimeout: no answer within 60 s"
-
-
-def test_a_healthy_heartbeat_does_not_tick() -> None:
-    view = Workers(Manner(), None)
-    view.take(BUSY)
-    before = text(view.lines(120, 30))
-    older = tuple(replace(w, heartbeat_age=w.heartbeat_age + 1) if w.state == "running" else w for w in BUSY.workers)
-    view.take(replace(BUSY, workers=older))
-    assert text(view.lines(120, 30)) == before
 
 
 def test_ascii_mode_sends_no_character_of_ours_beyond_ascii() -> None:

@@ -137,12 +137,13 @@ class Models(Page):
     def _summary(self, spent: Spending, width: int, height: int) -> list[Line]:
         window = f"last {WINDOWS[self.hours]}"
         if not spent.total.calls:
-            return [line("  ", Span(f"No LLM call in the {window}. w changes the time that is summed up.", "muted"))]
+            said = Span(f"  No LLM call in the {window}. w changes the time that is summed up.", "muted")
+            return [Line(clip_spans((said,), width - 1, self.manner.cut))]
         rows = [_window_parts(spent, window, self.manner), _today_parts(spent, self.manner)]
         unpriced = _unpriced(spent)
         if unpriced and height >= 8:
             rows.append([Part(0, (Span(unpriced, "watch"),))])
-        return [line("  ", bar(parts, width - 3)) for parts in rows]
+        return [Line(clip_spans(joined("  ", bar(parts, width - 3)), width - 1, self.manner.cut)) for parts in rows]
 
     def _tabs(self) -> Spans:
         spans: list[Span] = [Span("  ")]
@@ -232,7 +233,7 @@ def _window_parts(spent: Spending, window: str, manner: Manner) -> list[Part]:
 
 
 def _today_parts(spent: Spending, manner: Manner) -> list[Part]:
-    today = joined(Span("today ", "muted"), Span(manner.money(spent.today), "money", True), Span(" so far", "muted"))
+    today = joined(Span("today ", "muted"), Span(manner.money(spent.today), "money", True))
     if spent.projected is None:
         return [Part(0, today)]
     coming = joined(Span(manner.money(spent.projected), "money"), Span(" by midnight UTC", "muted"))

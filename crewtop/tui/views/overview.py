@@ -12,17 +12,22 @@ from crewtop.tui.actions import View
 from crewtop.tui.columns import fit, heading, row
 from crewtop.tui.effects import Copy, Effect, Go, Open, Say
 from crewtop.tui.manner import Manner, data
-from crewtop.tui.paint import BLANK, Line, Span, clip_spans, joined, line
+from crewtop.tui.paint import BLANK, Ground, Line, Span, clip_spans, joined, line, spread
+from crewtop.tui.paint import width as cells_of
 from crewtop.tui.selection import Selection
 from crewtop.tui.views import figures
-from crewtop.tui.views.cells import lead, moved
+from crewtop.tui.views.cells import NO_TASK_HERE, lead, moved
 from crewtop.tui.views.page import Page
 from crewtop.tui.views.problems import Problem, problems
 from crewtop.tui.views.question import Question, about_pause
-from crewtop.tui.views.tables import QUEUE_COLUMNS, RUNNING_COLUMNS, in_order, queue_cells, running_cells
+from crewtop.tui.views.tables import QUEUE_COLUMNS, RUNNING_COLUMNS, held_by, in_order, queue_cells, running_cells
 
 MOST_PROBLEMS = 8
 """Lines of problems before the rest is only counted, on a high screen."""
+
+
+HINT_CELLS = 70
+"""From this width on a problem's line says where Enter leads."""
 
 
 class Key(NamedTuple):
@@ -30,6 +35,10 @@ class Key(NamedTuple):
 
     kind: str
     name: str
+
+
+Rows = list[tuple[Line, Key | None]]
+"""Lines with what the cursor stands on there."""
 
 
 class Overview(Page):
@@ -43,12 +52,13 @@ class Overview(Page):
         self.selection: Selection[Key] = Selection()
         self._problems: list[Problem] = []
         self._shown: dict[Key, Problem | QueueRow | RunningRow] = {}
+        self._keys_of: list[Key | None] = []
 
     def take(self, snapshot: Snapshot) -> None:
         """Show a new snapshot."""
         self.snapshot = snapshot = replace(snapshot, running=tuple(in_order(snapshot.running)))
         self._problems = problems(snapshot)
-        self._shown = {Key("problem", f"{p.kind} {p.name}"): p for p in self._problems[:MOST_PROBLEMS]}
+        self._shown = {_key(problem): problem for problem in self._problems[:MOST_PROBLEMS]}
         self._shown |= {Key("queue", queue.name): queue for queue in snapshot.queues}
         self._shown |= {Key("task", str(task.task_id)): task for task in snapshot.running}
         first = self.selection.cursor is None
@@ -60,6 +70,8 @@ class Overview(Page):
         """Obey a command."""
         if moved(self.selection, command, height):
             return None
+        if command == "act_on_tasks":
+            return NO_TASK_HERE
         chosen = self._shown.get(self.selection.current) if self.selection.current else None
         if chosen is None:
             return Say("what was under the cursor is gone: choose again") if self._shown else None
@@ -73,72 +85,100 @@ class Overview(Page):
             return Copy(str(chosen.task_id) if isinstance(chosen, RunningRow) else chosen.name)
         return None
 
+    def click(self, y: int) -> Effect | Question | None:
+        """The cursor goes to the row; on the cursor's own row it opens."""
+        key = self._keys_of[y] if y < len(self._keys_of) else None
+        if key not in self._shown or key is None:
+            return None
+        if key == self.selection.current:
+            return self.do("open", 0)
+        self.selection.place(list(self.selection.keys).index(key))
+        return None
+
     def lines(self, width: int, height: int) -> list[Line]:
         """The view in so many cells and lines."""
         if self.snapshot is None:
             return []
         airy = height >= 14
-        gap = [BLANK] if airy else []
-        lines = [*self._problem_lines(width, _problem_room(height)), *gap]
-        lines += [*figures.lines(self.snapshot, width, _chart_height(height), self.manner), *gap]
-        rest = height - len(lines)
+        gap: Rows = [(BLANK, None)] if airy else []
+        rows = [*self._problem_rows(width, _problem_room(height)), *gap]
+        drawn = figures.lines(self.snapshot, width, _chart_height(height), self.manner)
+        rows += [*((each, None) for each in drawn), *gap]
+        rest = height - len(rows)
         running = min(len(self.snapshot.running), max(3, rest // 3)) if rest > 8 else 0
         room = max(1, rest - 1 - (running + 1 + len(gap) if running else 0))
-        lines += self._queue_lines(width, room)
+        if not running and self.selection.current and self.selection.current.kind == "task":
+            rows += self._running_rows(width, rest - 1)  # too low a screen for both: the list that the cursor is in
+        else:
+            rows += self._queue_rows(width, room)
         if running:
-            lines += gap
-            lines += self._running_lines(width, height - len(lines) - 1)
-        return lines
+            rows += [*gap, *self._running_rows(width, height - len(rows) - len(gap) - 1)]
+        self._keys_of = [key for _, key in rows]
+        return [each for each, _ in rows]
 
-    def _problem_lines(self, width: int, most: int) -> list[Line]:
+    def _problem_rows(self, width: int, most: int) -> Rows:
         if not self._problems:
             return []
-        lines = []
-        for problem in self._problems[:most]:
-            on = self._on(Key("problem", f"{problem.kind} {problem.name}"))
-            said = joined(
-                lead(on, self.manner),
-                Span(self.manner.glyph("●" if problem.role == "wrong" else "▲") + " ", problem.role),
-                data(problem.name, "text", True),
-                "  ",
-                data(problem.words, "muted"),
-            )
-            lines.append(Line(clip_spans(said, width - 1, self.manner.cut), "cursor" if on else "ground"))
+        shown = self._problems[:MOST_PROBLEMS]
+        keys = [_key(problem) for problem in shown]
+        rows: Rows = [
+            (self._problem_line(shown[index], width), keys[index])
+            for index in _around(self._place_of(keys), len(shown), most)
+        ]
         left = len(self._problems) - most
         if left > 0 and most > 1:
-            lines.append(line("  ", Span(f"and {words.count(left)} more", "muted")))
-        return [BLANK, *lines] if most > 1 else lines
+            rows.append((line("  ", Span(f"and {words.count(left)} more", "muted")), None))
+        return [(BLANK, None), *rows] if most > 1 else rows
 
-    def _queue_lines(self, width: int, room: int) -> list[Line]:
+    def _problem_line(self, problem: Problem, width: int) -> Line:
+        """What is wrong, and on the right what Enter does about it, where there is room."""
+        on = self._on(_key(problem))
+        said = joined(
+            lead(on, self.manner),
+            Span(self.manner.glyph("●" if problem.role == "wrong" else "▲") + " ", problem.role),
+            data(problem.name, "text", True),
+            "  ",
+            data(problem.words, "muted"),
+        )
+        if width < HINT_CELLS:
+            return Line(clip_spans(said, width - 1, self.manner.cut), "cursor" if on else "ground")
+        opens = joined(Span(self.manner.glyph("⏎"), "accent" if on else "faint"), Span(f" {problem.leads} ", "faint"))
+        said = clip_spans(said, width - cells_of(opens) - 2, self.manner.cut)
+        return Line(spread(said, opens, width, self.manner.cut), "cursor" if on else "ground")
+
+    def _queue_rows(self, width: int, room: int) -> Rows:
         assert self.snapshot is not None
         queues = self.snapshot.queues
         if not queues:
-            return [line("  ", Span("No queue has a task yet.", "muted"))]
-        fitted = fit(QUEUE_COLUMNS, width - 3)
+            return [(line("  ", Span("No queue has a task yet.", "muted")), None)]
+        held = any(held_by(queue) for queue in queues)
+        fitted = fit(QUEUE_COLUMNS if held else QUEUE_COLUMNS[:-1], width - 3)
         keys = [Key("queue", queue.name) for queue in queues]
-        lines = [heading(fitted, "  ")]
+        rows: Rows = [(heading(fitted, "  "), None)]
         for index in _around(self._place_of(keys), len(queues), room - 1):
             on = self._on(keys[index])
             cells = queue_cells(queues[index], self.manner)
             mark = words.glyph("paused", ascii=self.manner.ascii_only) if queues[index].paused else ""
-            left = lead(on, self.manner, mark)
-            lines.append(row(fitted, cells, "cursor" if on else "ground", left, self.manner.cut))
-        return lines
+            ground: Ground = "cursor" if on else "ground"
+            rows.append((row(fitted, cells, ground, lead(on, self.manner, mark), self.manner.cut), keys[index]))
+        return rows
 
-    def _running_lines(self, width: int, room: int) -> list[Line]:
+    def _running_rows(self, width: int, room: int) -> Rows:
         assert self.snapshot is not None
         running = self.snapshot.running
         fitted = fit(RUNNING_COLUMNS, width - 3)
         keys = [Key("task", str(task.task_id)) for task in running]
-        lines = [heading(fitted, "  ")]
-        for index in _around(self._place_of(keys), len(running), room):
+        more = self.snapshot.running_total > room
+        rows: Rows = [(heading(fitted, "  "), None)]
+        for index in _around(self._place_of(keys), len(running), room - more):
             on = self._on(keys[index])
             cells = running_cells(running[index], self.manner)
-            lines.append(row(fitted, cells, "cursor" if on else "ground", lead(on, self.manner), self.manner.cut))
-        left = self.snapshot.running_total - (len(lines) - 1)
-        if left > 0 and len(lines) > room:
-            lines[-1] = line("    ", Span(f"and {words.count(left + 1)} more", "muted"))
-        return lines
+            ground: Ground = "cursor" if on else "ground"
+            rows.append((row(fitted, cells, ground, lead(on, self.manner), self.manner.cut), keys[index]))
+        left = self.snapshot.running_total - (len(rows) - 1)
+        if left > 0:
+            rows.append((line("    ", Span(f"and {words.count(left)} more", "muted")), None))
+        return rows
 
     def _on(self, key: Key) -> bool:
         return self.selection.current == key
@@ -146,6 +186,10 @@ class Overview(Page):
     def _place_of(self, keys: list[Key]) -> int:
         current = self.selection.current
         return keys.index(current) if current in keys else 0
+
+
+def _key(problem: Problem) -> Key:
+    return Key("problem", f"{problem.kind} {problem.name}")
 
 
 def _opened(chosen: Problem | QueueRow | RunningRow, pane: str | None) -> Effect | None:

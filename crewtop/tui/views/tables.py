@@ -12,35 +12,53 @@ from crewtop.tui.paint import Role, Span, joined
 from crewtop.tui.views.cells import aged, amount, count, said, seconds, step_words
 
 QUEUE_COLUMNS = (
-    Column("QUEUE", 12, most=26),
-    Column("READY", 6, right=True),
-    Column("RUN", 4, 1, right=True),
-    Column("STUCK", 5, 2, right=True),
-    Column("RETRY", 5, 5, right=True),
-    Column("FAILED", 6, 3, right=True),
-    Column("DONE/m", 6, 4, right=True),
-    Column("OLDEST", 6, 2, right=True),
-    Column("LEVEL", 6, 6, right=True),
-    Column("WAIT p50", 8, 10, right=True),
-    Column("p95", 6, 7, right=True),
-    Column("p99", 6, 12, right=True),
-    Column("RUN p50", 7, 11, right=True),
-    Column("p95", 6, 8, right=True),
-    Column("p99", 6, 13, right=True),
-    Column("ERR", 5, 12, right=True),
-    Column("LATER", 6, 14, right=True),
-    Column("$/1K", 8, 9, right=True),
+    Column("QUEUE", 12, most=26, about="The queue; ‖ before it: paused, P lets it go on"),
+    Column("READY", 6, right=True, about="Tasks that any worker may take now"),
+    Column("RUN", 4, 1, right=True, about="Tasks that run now"),
+    Column(
+        "STUCK", 5, 2, right=True, about="Of these, such as have lost their worker, passed their budget or stand still"
+    ),
+    Column("RETRY", 5, 5, right=True, about="Tasks that failed and wait for their next attempt"),
+    Column("FAILED", 6, 3, right=True, about="Tasks that failed for good and are still kept"),
+    Column("DONE/m", 6, 4, right=True, about="Tasks completed a minute, over the window of the charts"),
+    Column("OLDEST", 6, 2, right=True, about="How long the longest-waiting ready task has been waiting"),
+    Column("LEVEL", 6, 6, right=True, about="Share of tasks that started within the service level of their priority"),
+    Column(
+        "WAIT p50", 8, 10, right=True, about="Half of the tasks waited at most so long; ~ marks fewer than 20 of them"
+    ),
+    Column("p95", 6, 7, right=True, about="19 of 20 tasks waited at most so long"),
+    Column("p99", 6, 12, right=True, about="99 of 100 tasks waited at most so long"),
+    Column("RUN p50", 7, 11, right=True, about="Half of the runs took at most so long; ~ marks fewer than 20 of them"),
+    Column("p95", 6, 8, right=True, about="19 of 20 runs took at most so long"),
+    Column("p99", 6, 13, right=True, about="99 of 100 runs took at most so long"),
+    Column("ERR", 5, 12, right=True, about="Share of runs that did not complete"),
+    Column("LATER", 6, 14, right=True, about="Tasks that are due at a later time"),
+    Column("$/1K", 8, 9, right=True, about="What 1,000 completed tasks cost in LLM calls; ? unknown, - no calls"),
+    Column("WHY", 16, 15, most=40, about="Why ready tasks do not move, where something holds them"),
 )
 
 RUNNING_COLUMNS = (
-    Column("RUNNING NOW", 18, most=30),
-    Column("STEP", 22, 2, most=48, grow=3),
-    Column("FOR", 6, right=True),
-    Column("IDLE", 6, 7, right=True),
-    Column("TOKENS", 7, 4, right=True),
-    Column("COST", 10, 3, right=True, most=11),
-    Column("QUEUE", 10, 6, most=18),
-    Column("WORKER", 10, 5, most=26),
+    Column("RUNNING NOW", 18, most=30, about="A task that runs now, and its crew"),
+    Column("STEP", 22, 2, most=48, grow=3, about="Where the run stands: step, agent, and the call or tool it is in"),
+    Column("FOR", 6, right=True, about="How long this run has been going on"),
+    Column(
+        "IDLE",
+        6,
+        7,
+        right=True,
+        about="How long ago its last step, call or tool began or ended; what it prints is no sign",
+    ),
+    Column("TOKENS", 7, 4, right=True, about="Tokens of its LLM calls so far"),
+    Column(
+        "COST",
+        10,
+        3,
+        right=True,
+        most=11,
+        about="What its LLM calls cost so far; at least so much where some are unpriced",
+    ),
+    Column("QUEUE", 10, 6, most=18, about="The queue that it came from"),
+    Column("WORKER", 10, 5, most=26, about="The worker that runs it"),
 )
 
 
@@ -68,8 +86,20 @@ def queue_cells(queue: QueueRow, manner: Manner) -> list[Cell]:
         *_percentiles(queue.run),
         said(words.percent(queue.error_rate), "muted"),
         count(queue.later, "muted"),
-        amount(queue.cost_per_1000, manner),
+        said(words.NOTHING) if queue.cost_per_1000 is None else amount(queue.cost_per_1000, manner),
+        data(held_by(queue), "watch"),
     ]
+
+
+def held_by(queue: QueueRow) -> str:
+    """What keeps a queue's ready tasks from moving, in a few words of which names are as they were given."""
+    if not queue.ready:
+        return ""
+    if queue.paused:
+        return f"paused by {queue.paused_by}" if queue.paused_by else "paused"
+    if queue.no_worker:
+        return f"no worker for {', '.join(queue.no_worker)}"
+    return f"throttled by {queue.throttled[0].provider}" if queue.throttled else ""
 
 
 GOOD_LEVEL = 0.95
