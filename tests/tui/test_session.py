@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from crewtop.model.filters import TaskFilter
 from crewtop.model.operations import Action, ItemOutcome, Matching, OperationResult, Order, Target
 from crewtop.model.snapshot import Health, TaskDetail, TaskPage
-from crewtop.tui.actions import COMMANDS, View, command_for
+from crewtop.tui.actions import COMMANDS, View
 from crewtop.tui.effects import Act, ActOnAll, Copy, Drain, PauseQueue, Price, Quit, SetSlots, Undo
 from crewtop.tui.options import ScreenOptions
 from crewtop.tui.session import Session
@@ -30,7 +30,7 @@ class Clock:
 
 
 def session(**options: object) -> Session:
-    made = Session(ScreenOptions(**options), ["crewtop-dark", "crewtop-light"], Clock())  # type: ignore[arg-type]
+    made = Session(ScreenOptions(**options), Clock())  # type: ignore[arg-type]
     made.take(BUSY)
     made.tasks.answer(made.tasks.request, TaskPage(NOW, TASKS, False))
     return made
@@ -343,8 +343,16 @@ def test_help_and_palette_know_every_command() -> None:
 
 def test_acting_keys_are_capitals_or_far_from_reading_keys() -> None:
     acting = {key for command in COMMANDS if command.acting for key in command.keys}
-    assert acting == {*"RFUCNMBXAPuD<>"}
-    assert command_for("R", View.OVERVIEW) is None
+    assert acting == {*"RFUCNMBXAPuDHK<>="}
+
+
+@pytest.mark.parametrize("view", ["1", "4", "5", "c"])
+@pytest.mark.parametrize("key", ["R", "F", "U", "C", "N", "M", "B", "X"])
+def test_keys_that_act_on_tasks_say_where_they_do_so(view: str, key: str) -> None:
+    made = session()
+    keys(made, view, key)
+    assert made.overlay is None
+    assert "that key acts on tasks: open a list or a task first" in picture(made)
 
 
 @given(st.lists(st.sampled_from(sorted({k for c in COMMANDS for k in c.keys} | set("abz:/ 0"))), max_size=30))
