@@ -5,7 +5,9 @@ from __future__ import annotations
 from crewtop.tui.actions import View
 from crewtop.tui.manner import Manner
 from crewtop.tui.options import ScreenOptions
+from crewtop.tui.views.charts import Charts
 from crewtop.tui.views.failures import FailureGroups
+from crewtop.tui.views.models import Models
 from crewtop.tui.views.operations import Operations
 from crewtop.tui.views.overview import Overview
 from crewtop.tui.views.page import Page
@@ -17,9 +19,11 @@ def pages(manner: Manner, options: ScreenOptions) -> dict[View, Page]:
     """The views, in the order of their keys."""
     made: tuple[Page, ...] = (
         Overview(manner),
-        Tasks(manner),
+        Tasks(manner, options.columns),
         FailureGroups(manner),
         Workers(manner, options.pool_worker),
+        Models(manner),
         Operations(manner),
+        Charts(manner),
     )
     return {page.kind: page for page in made}
