@@ -86,7 +86,8 @@ def arrow(sort: str, manner: Manner) -> tuple[str, str]:
 
 def task_cells(task: TaskRow, fitted: Sequence[Fitted], at: datetime, manner: Manner) -> list[Cell]:
     """A task's cells, in the order of TASK_COLUMNS; at is now by the database's clock."""
-    step = step_words(task.step_position, task.step_count, task.agent, task.activity, manner)
+    ended = task.status.ended
+    step = step_words(task.step_position, task.step_count, task.agent, task.activity, manner, ended=ended)
     reason = why(task, at, manner)
     speaks_for_step = any(each.column.title == _BOTH for each in fitted)
     urgent: Role = "watch" if task.priority <= 1 else "text"
