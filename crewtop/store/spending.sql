@@ -1,11 +1,11 @@
 -- What LLM calls cost in the last $1 hours, and in the last $2 days (UTC), from rollups alone; failed: of the newest $3
--- failed tasks those that failed in these hours, through tasks_to_look_at.
+-- failed tasks those that failed in these hours, found as in failures.sql.
 WITH called AS MATERIALIZED (
     SELECT * FROM crewtop.model_stats WHERE at >= now() - make_interval(hours => $1)
 ), ended AS MATERIALIZED (
     SELECT crew, queue, sum(completed) AS completed FROM crewtop.stats
     WHERE at >= now() - make_interval(hours => $1) GROUP BY crew, queue
-), latencies AS (
+), latencies AS MATERIALIZED (
     SELECT provider, model, json_object_agg(key, n) AS latency
     FROM (SELECT provider, model, key, sum(value::bigint) AS n
           FROM called CROSS JOIN LATERAL jsonb_each_text(latency) GROUP BY provider, model, key) AS bar
@@ -44,6 +44,7 @@ SELECT json_build_object(
     SELECT json_build_object('calls', coalesce(sum(calls), 0), 'unpriced', coalesce(sum(unpriced_calls), 0),
                              'cost', coalesce(sum(cost), 0)::text)
     FROM (SELECT calls, unpriced_calls, cost, finished_at FROM crewtop.tasks
-          WHERE status = 'failed' ORDER BY id DESC LIMIT $3) AS newest
+          WHERE status IN ('failed', 'cancelled', 'waiting', 'retry') AND status BETWEEN 'failed' AND 'failed'
+          ORDER BY status, id DESC LIMIT $3) AS newest
     WHERE finished_at >= now() - make_interval(hours => $1))
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from crewtop.live.fast_lane import FastLane
-from crewtop.model.errors import CrewtopError, Unavailable
+from crewtop.model.errors import CrewtopError, Refused, Unavailable
 from crewtop.model.filters import TaskFilter
 from crewtop.model.money import Money
 from crewtop.model.operations import Action, Order, Target
@@ -17,7 +17,7 @@ from crewtop.model.pricing import Tokens
 from crewtop.model.snapshot import QueueRow
 from crewtop.model.task import RunOutcome
 from crewtop.monitor.monitor import Monitor
-from crewtop.store import housekeeping, lease, ledger
+from crewtop.store import housekeeping, lease, ledger, operations
 from crewtop.store.database import Database
 from crewtop.stores import Addresses, Stores
 from tests.store.helpers import beat, call, due, end, expire, one, put, take
@@ -225,3 +225,88 @@ async def test_a_lost_server_is_unavailable_and_a_missing_schema_names_the_comma
         async with Database(address, application_name="t", connections=1) as database:
             with pytest.raises(CrewtopError, match=complaint):
                 await Monitor(Stores(database, FastLane(None), Addresses("", None, "", embedded=False)), 60).snapshot()
+
+
+async def test_charts_say_how_long_and_how_old(database: Database, monitor: Monitor) -> None:
+    await put(database, *["a"] * 20)
+    for claim in await take(database, limit=20):
+        await end(database, claim, RunOutcome.COMPLETED, result="1")
+    await put(database, "a")
+    await one(database, "UPDATE crewtop.tasks SET run_at = now() - interval '4 min' WHERE status = 'pending'")
+    snapshot = await monitor.snapshot()
+    for point in [point for point in snapshot.series if point.done]:
+        assert point.run_p50 == point.run_p95 == point.run_p99 == pytest.approx(1.0, rel=0.01)
+        assert None not in (point.wait_p50, point.wait_p99)
+    assert snapshot.series[0].run_p50 is None
+    [seen] = [point for point in snapshot.series if point.oldest is not None]
+    assert seen.oldest is not None
+    assert 240 <= seen.oldest < 300
+
+
+async def test_the_oldest_is_kept_as_it_was_seen(database: Database, monitor: Monitor) -> None:
+    await monitor.snapshot()
+    assert [point.oldest for point in (await monitor.snapshot()).series if point.oldest is not None][-1] == 0
+    [waiting] = await put(database, "a")
+    await one(database, "UPDATE crewtop.tasks SET run_at = now() - interval '4 min' WHERE id = $1", waiting)
+    await monitor.snapshot()
+    await take(database)
+    assert max(point.oldest or 0 for point in (await monitor.snapshot()).series) >= 240
+
+
+async def test_a_picture_says_who_looks_and_where(database: Database, monitor: Monitor) -> None:
+    snapshot = await monitor.snapshot()
+    assert snapshot.role == await one(database, "SELECT current_user")
+    assert snapshot.host == "a local socket"
+    stores = Stores(database, FastLane(None), Addresses("", None, "", embedded=True))
+    assert (await Monitor(stores, 60).snapshot()).host == "embedded"
+
+
+@pytest.mark.parametrize(
+    ("dsn", "host"),
+    [
+        ("postgresql://me:secret@db1/shop", "db1"),
+        ("postgresql://me:secret@db1:6432/shop", "db1:6432"),
+        ("postgresql://me:se@cret@db1,db2:5433/shop", "db1,db2:5433"),
+        ("postgresql:///shop?host=/run/pg", "a local socket"),
+        ("postgresql://me:p/ss@db1/shop", ""),
+        ("host=db1 password=secret", ""),
+    ],
+)
+def test_where_a_database_is_tells_no_password(dsn: str, host: str) -> None:
+    assert Database(dsn, application_name="t").host == host
+
+
+async def test_operations_are_listed_looked_into_and_halted(database: Database, monitor: Monitor) -> None:
+    ids = await put(database, *["a"] * 4)
+    order = Order(Action.CANCEL)
+    stale = [Target(task_id, 9 if task_id == ids[2] else 1) for task_id in ids]
+    first = await operations.begin(database, order, stale, "me")
+    assert (await monitor.halt(first.id, "pause")).state == "paused"
+    with pytest.raises(Refused, match="is paused: it stays so"):
+        await monitor.halt(first.id, "pause")
+    told = [(progress.state, progress.left) async for progress in monitor.resume(first.id)]
+    assert told == [("running", 4), ("done", 0)]
+    outcomes = await monitor.outcomes(first.id, 3)
+    assert [(item.task_id, item.done) for item in outcomes] == [(ids[2], False), (ids[0], True), (ids[1], True)]
+    second = await operations.begin(database, order, [Target(ids[2], 1)], "me")
+    assert (await monitor.halt(second.id, "cancel")).state == "cancelled"
+    assert [operation.id for operation in await monitor.operations(10)] == [second.id, first.id]
+    assert [operation.id for operation in await monitor.operations(1)] == [second.id]
+    with pytest.raises(Refused, match="is cancelled: it stays so"):
+        [_ async for _ in monitor.resume(second.id)]
+
+
+async def test_failures_are_of_the_hours_asked_for(database: Database, monitor: Monitor) -> None:
+    await put(database, "a", max_attempts=1)
+    [claim] = await take(database)
+    await end(database, claim, RunOutcome.FAILED, error="no")
+    await one(database, "UPDATE crewtop.tasks SET finished_at = now() - interval '3 hours'")
+    assert [group.failed for group in (await monitor.failures()).groups] == [1]
+    assert (await monitor.failures(2)).groups == ()
+
+
+async def test_a_worker_can_be_told_to_end_at_once(database: Database, monitor: Monitor) -> None:
+    await lease.heartbeat(database, beat("w1"))
+    await monitor.kill("w1")
+    orders = await lease.heartbeat(database, beat("w1"))
+    assert (orders.killed, orders.draining) == (True, True)

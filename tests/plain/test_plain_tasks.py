@@ -16,6 +16,8 @@ from crewtop.model.snapshot import (
     TaskDetail,
     TaskPage,
     TaskRow,
+    TaskTies,
+    Tied,
 )
 from crewtop.model.task import TaskStatus
 from crewtop.plain import task_text, tasks_text
@@ -289,3 +291,20 @@ def test_a_story_in_ascii_is_ascii() -> None:
     assert text.isascii()
     assert r'"name": "\u001b]0;x\u0007 Gr\xfc\xdfe"' in text
     assert r"error: ^[[2J Gr\xfc\xdfe" in text
+
+
+def test_a_story_names_relatives_and_what_a_task_waits_for() -> None:
+    ties = TaskTies(
+        children=tuple(Tied("item", 100 + n, "running") for n in range(8)), reruns=(Tied("support", 77, "completed"),)
+    )
+    waiting = TaskDetail(
+        at=NOW, task=PENDING, inputs=excerpt("{}"), runs=(), steps=(), calls=(), history=(), ties=ties,
+        waits_because="its queue is paused by me\x1b[31m: quota",
+    )  # fmt: skip
+    text = task_text(waiting, width=200)
+    assert "fanned out 100 running, 101 running, 102 running, 103 running, 104 running, 105 running, 2 more" in text
+    assert "run again as 77 completed" in text
+    assert "waits because: its queue is paused by me" in text
+    assert "\x1b" not in text
+    many = replace(waiting, ties=TaskTies(children=tuple(Tied("item", n, "running") for n in range(100))))
+    assert ", at least 94 more" in task_text(many, width=200)
