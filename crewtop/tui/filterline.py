@@ -103,7 +103,7 @@ class FilterLine(LineEdit):
         if self._back is None and not self.text:
             self._back = 0
         if self._back is None or not 0 <= self._back + step <= len(self._history):
-            return False
+            return step > 0 and bool(self._back)  # above the oldest there is nothing
         if self._back == 0:
             self._typed = self.text, self.at
         self._back += step

@@ -2,39 +2,96 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crewtop.model.snapshot import TaskPage
+from crewtop.model.filters import TaskFilter
+from crewtop.model.operations import Action, Order, Target
+from crewtop.model.snapshot import TaskPage, TaskRow
+from crewtop.model.task import TaskStatus
+from crewtop.tui.acting import Acting
+from crewtop.tui.effects import Act, Say
 from crewtop.tui.manner import Manner
 from crewtop.tui.selection import Selection
+from crewtop.tui.views.question import Question
 from crewtop.tui.views.tasks import Tasks
 from tests.tui.fixtures import NOW, task
 
 LISTS = st.lists(st.integers(1, 30), unique=True, max_size=30)
-KEYS = st.sampled_from(["up", "down", "page_up", "page_down", "first", "last", "mark"])
+MOVES = ("up", "down", "page_up", "page_down", "first", "last")
+KEYS = st.sampled_from([*MOVES, "mark", "mark_all", "invert", "reverse"])
+FILTERS = st.sampled_from([TaskFilter(), TaskFilter(crews=("a",)), TaskFilter(crews=("b",))])
 
 
-@given(st.lists(LISTS | KEYS, max_size=40), st.integers(1, 12))
-def test_cursor_and_marks_never_change_task_but_by_a_key(events: list[list[int] | str], height: int) -> None:
+def rows(ids: Sequence[int], version: int) -> tuple[TaskRow, ...]:
+    """Failed and running tasks; the later, the higher their versions."""
+    return tuple(task(i, "failed" if i % 3 else "running", version=version) for i in ids)
+
+
+@given(st.lists(LISTS | KEYS | FILTERS, max_size=50), st.integers(1, 12))
+def test_cursor_and_marks_never_change_task_but_by_a_key(
+    events: list[list[int] | str | TaskFilter], height: int
+) -> None:
+    """Over inserts, removals, new orders and new filters; answers to what is no longer asked change nothing."""
     view = Tasks(Manner())
     marked: set[int] = set()
-    for event in events:
-        before = view.selection.current
-        if isinstance(event, list):
-            view.answer(view.request, TaskPage(NOW, tuple(task(i) for i in event), False))
-            assert view.selection.current in (before, None) or before is None
-            if before is None and view.selection.current is not None and view.selection.cursor is not None:
-                assert view.selection.current in event
-        else:
-            view.do(event, height)
-            if event == "mark" and before is not None:
-                marked ^= {before}
+    stood: int | None = None  # the task that the operator left the cursor on
+    for version, event in enumerate(events):
+        before, listed = view.selection.current, view.selection.keys
+        match event:
+            case list():
+                view.answer(view.request, TaskPage(NOW, rows(event, version), False))
+                allowed = {stood, None} if stood is not None else {*event[:1], None}
+                assert view.selection.current in allowed
+            case TaskFilter():
+                old = view.request
+                view.narrow(event)
+                if old.task_filter != event:
+                    view.answer(old, TaskPage(NOW, rows([99], version), False))
+                assert not view.loading or view.selection.current is None
+                assert 99 not in view.selection.keys
+            case _:
+                loading = view.loading
+                view.do(event, height)
+                marked = _marked(marked, event, before, listed, loading)
+        stood = view.selection.cursor
         current = view.selection.current
-        expected = marked or ({current} if current is not None else set())
-        assert {row.id for row in view.chosen} == expected
-        sight = view.selection.window(height)
-        assert current is None or view.selection.position in sight
+        assert set(view.marks.things) == marked
+        assert {row.id for row in view.chosen} == (marked or ({current} if current is not None else set()))
+        assert current is None or view.selection.position in view.selection.window(height)
+
+
+def _marked(marked: set[int], key: str, current: int | None, listed: Sequence[int], loading: bool) -> set[int]:
+    """The marks after a key."""
+    if key == "mark" and current is not None:
+        return marked ^ {current}
+    if key == "mark_all" and not loading:
+        return marked | set(listed)
+    if key == "invert" and not loading:
+        return marked ^ set(listed)
+    return marked
+
+
+@given(LISTS, st.lists(st.sampled_from([*MOVES, "mark"]), max_size=10), LISTS)
+def test_an_action_goes_to_what_was_chosen_when_it_was_pressed(
+    first: list[int], keys: list[str], then: list[int]
+) -> None:
+    """Whatever the list becomes between the key and the confirmation."""
+    view = Tasks(Manner())
+    view.answer(view.request, TaskPage(NOW, rows(first, 1), False))
+    for key in keys:
+        view.do(key, 10)
+    chosen = view.chosen
+    asked = Acting(Manner()).about(Action.RETRY, chosen, view.matching, view.typed)
+    view.answer(view.request, TaskPage(NOW, rows(then, 2), False))
+    eligible = tuple(Target(row.id, row.version) for row in chosen if row.status is TaskStatus.FAILED)
+    if not eligible:
+        assert isinstance(asked, Say)
+    else:
+        assert isinstance(asked, Question)
+        assert [asked.press(key) for key in (*asked.type_in, "enter")][-1] == Act(Order(Action.RETRY), eligible)
 
 
 def test_a_task_that_leaves_takes_the_cursor_with_it() -> None:
