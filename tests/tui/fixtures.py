@@ -468,7 +468,7 @@ OPERATIONS = (
 )  # fmt: skip
 
 ITEMS = (
-    ItemOutcome(47_802, False, "not retried: completed 0.3 s ago"),
+    ItemOutcome(47_802, False, "not retried: completed 0.3s ago"),
     ItemOutcome(47_801, True, "retried"),
     ItemOutcome(47_800, None, ""),
 )
