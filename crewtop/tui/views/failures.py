@@ -29,7 +29,7 @@ TREND_CELLS = 12
 COLUMNS = (
     Column("FAILED", 6, right=True, about="Tasks that have failed for good with this error"),
     Column("RETRYING", 8, 4, right=True, about="Tasks that back off after this error, and run again by themselves"),
-    Column("TREND", TREND_CELLS, 3, about="How many failed over the window, the newest at the right; each line by itself"),
+    Column("TREND", TREND_CELLS, 3, about="How many failed over the window, the newest at the right"),
     Column("LAST", 6, 1, right=True, about="How long ago the newest of them failed"),
     Column("FIRST", 6, 5, right=True, about="How long ago the oldest of them failed"),
     Column("CREWS", 14, 6, most=22, about="The crews that it happened to"),
@@ -52,6 +52,7 @@ class FailureGroups(Page):
         self._hours = 24
         self._answered: Want | None = None
         self._groups: dict[str, FailureGroup] = {}
+        self._first_row = 0
 
     @property
     def want(self) -> Want:
@@ -93,6 +94,10 @@ class FailureGroups(Page):
                 return Copy(readable(group.sample, "text"))
         return None
 
+    def click(self, y: int) -> Effect | None:
+        """The cursor goes to the group; on its own line it opens."""
+        return self.do("open", 1) if self.selection.click(y - self._first_row) else None
+
     def own(self, command: str) -> Effect | Question | None:
         """Actions are for all tasks of the group; a retry is for those that do not run again by themselves."""
         if command not in tuple(Action):
@@ -119,6 +124,7 @@ class FailureGroups(Page):
             return [*head, line("  ", Span("asking what failed" if self.loading else said, "muted"))]
         fitted = fit(COLUMNS, width - 3)
         head.append(heading(fitted, "  "))
+        self._first_row = len(head)
         below = self._below(width)
         room = height - len(head)
         least = min(len(self._groups), max(3, room // 2))
@@ -127,8 +133,8 @@ class FailureGroups(Page):
         for index in self.selection.window(room - len(below)):
             group = self.failures.groups[index]
             on = group is self._current
-            ground, edge = ("cursor" if on else "ground"), lead(on, self.manner)
-            rows.append(row(fitted, self._cells(group), ground, edge, self.manner.cut))
+            cells = self._cells(group)
+            rows.append(row(fitted, cells, "cursor" if on else "ground", lead(on, self.manner), self.manner.cut))
         return [*head, *rows, *below]
 
     def _head(self, width: int) -> Line:

@@ -11,7 +11,7 @@ from crewtop.tui.actions import View
 from crewtop.tui.columns import Cell, Column, fit, heading, row
 from crewtop.tui.effects import Copy, Effect, Halt, Resume, Say
 from crewtop.tui.manner import Manner, data, safe
-from crewtop.tui.paint import BLANK, Line, Span, joined, line, spread
+from crewtop.tui.paint import BLANK, Line, Role, Span, joined, line, spread
 from crewtop.tui.selection import Selection
 from crewtop.tui.views.cells import aged, count, lead, moved, said
 from crewtop.tui.views.outcomes import MOST_OUTCOMES, OUTCOME_COLUMNS, Outcomes, state_spans, what
@@ -25,10 +25,10 @@ MOST = 100
 BAR_CELLS = 8
 
 COLUMNS = (
-    Column("ID", 5, right=True, most=12, about="The operation's number, as crewtop operations knows it"),
-    Column("ACTION", 10, most=20, about="What was wanted of the tasks"),
+    Column("ID", 4, right=True, most=8, about="The operation's number, as crewtop operations knows it"),
+    Column("ACTION", 7, most=20, grow=2, about="What was wanted of the tasks"),
     Column("STATE", 11, about="Whether it is under way, paused, cancelled or done"),
-    Column("DONE", 13, right=True, about="How many tasks it has changed, of how many"),
+    Column("DONE", 9, right=True, most=13, about="How many tasks it has changed, of how many"),
     Column("PROGRESS", BAR_CELLS, 5, about="How many tasks it has come to, done or refused"),
     Column("REFUSED", 7, 2, right=True, about="How many tasks it left as they were, for reasons that Enter shows"),
     Column("AT", 6, 1, right=True, about="How long ago it began"),
@@ -52,6 +52,7 @@ class Operations(Page):
         self._operations: dict[int, Operation] | None = None
         self._open: Outcomes | None = None
         self._list_is_next = False
+        self._first_row = 0
 
     @property
     def want(self) -> Want:
@@ -117,6 +118,11 @@ class Operations(Page):
                 return _call_off(operation)
         return None
 
+    def click(self, y: int) -> Effect | Question | None:
+        """The cursor goes to the line; on its own line it opens."""
+        rows = self.selection if self._open is None else self._open.selection
+        return self.do("open", 1) if rows.click(y - self._first_row) else None
+
     def own(self, command: str) -> Effect | Question | None:
         """Undo is for the operation under the cursor."""
         if command != "undo":
@@ -136,18 +142,21 @@ class Operations(Page):
         """The view in so many cells and lines."""
         airy = [BLANK] if height >= 12 else []
         if self._open is not None:
-            return [*airy, *self._open.lines(width, height - len(airy), self.manner)]
+            drawn = [*airy, *self._open.head(width, height - len(airy), self.manner)]
+            self._first_row = len(drawn)
+            return [*drawn, *self._open.rows(width, height - len(drawn), self.manner)]
         head = [self._head(width), *airy]
         if not self._operations:
             nothing = "asking who did what" if self._operations is None else "Nobody has acted on a task yet."
             return [*head, line("  ", Span(nothing, "muted"))]
         fitted = fit(COLUMNS, width - 3)
         drawn = [*head, heading(fitted, "  ")]
+        self._first_row = len(drawn)
         for index in self.selection.window(height - len(drawn)):
             operation = self._operations[self.selection.keys[index]]
             on = operation is self._current
-            ground, edge = ("cursor" if on else "ground"), lead(on, self.manner)
-            drawn.append(row(fitted, self._cells(operation), ground, edge, self.manner.cut))
+            cells = self._cells(operation)
+            drawn.append(row(fitted, cells, "cursor" if on else "ground", lead(on, self.manner), self.manner.cut))
         return drawn
 
     def _head(self, width: int) -> Line:
@@ -181,7 +190,7 @@ def _progress(operation: Operation, manner: Manner) -> Cell:
     """Full only once nothing is left."""
     reached = operation.total - operation.left
     full = reached * BAR_CELLS // operation.total if operation.total else BAR_CELLS
-    role = "moving" if operation.state == "running" else "muted"
+    role: Role = "moving" if operation.state == "running" else "muted"
     return joined(Span(manner.glyph("■") * full, role), Span(manner.glyph("·") * (BAR_CELLS - full), "faint"))
 
 

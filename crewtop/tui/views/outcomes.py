@@ -41,45 +41,45 @@ class Outcomes:
     def __init__(self, operation: Operation) -> None:
         self.operation = operation
         self.items: Sequence[ItemOutcome] | None = None
-        self._selection: Selection[int] = Selection()
+        self.selection: Selection[int] = Selection()
         self._by_id: dict[int, ItemOutcome] = {}
 
     def take(self, items: Sequence[ItemOutcome]) -> None:
         """Show these outcomes."""
         self.items = items
         self._by_id = {item.task_id: item for item in items}
-        self._selection.update(tuple(self._by_id))
+        self.selection.update(tuple(self._by_id))
 
     def do(self, command: str, height: int) -> Effect | None:
         """Obey a command."""
-        if moved(self._selection, command, height):
+        if moved(self.selection, command, height):
             return None
-        current = self._selection.current
+        current = self.selection.current
         if command not in ("open", "copy"):
             return None
         if current is None:
             return Say("no task is under the cursor: choose one")
         return Open(current) if command == "open" else Copy(str(current))
 
-    def lines(self, width: int, height: int, manner: Manner) -> list[Line]:
-        """The operation in so many cells and lines."""
-        facts = _facts(self.operation, manner)
-        head = [Line(clip_spans(spans, width - 1, manner.cut)) for spans in facts]
-        if height >= 12:
-            head = [*head, BLANK]
-        else:
-            head = head[: max(1, height - 4)]
-        if self.items is None:
-            return [*head, line("  ", Span("asking what became of its tasks", "muted"))]
+    def head(self, width: int, height: int, manner: Manner) -> list[Line]:
+        """What is above the outcomes: the operation's facts and the titles."""
+        facts = [Line(clip_spans(spans, width - 1, manner.cut)) for spans in _facts(self.operation, manner)]
+        facts = [*facts, BLANK] if height >= 12 else facts[: max(1, height - 4)]
+        if self.items:
+            return [*facts, heading(fit(OUTCOME_COLUMNS, width - 3), "  ")]
+        nothing = "asking what became of its tasks" if self.items is None else "It has reached no task."
+        return [*facts, line("  ", Span(nothing, "muted"))]
+
+    def rows(self, width: int, height: int, manner: Manner) -> list[Line]:
+        """The outcomes in so many cells and lines, and how many more there are."""
         if not self.items:
-            return [*head, line("  ", Span("It reached no task.", "muted"))]
+            return []
         fitted = fit(OUTCOME_COLUMNS, width - 3)
-        drawn = [*head, heading(fitted, "  ")]
         left = self.operation.total - len(self._by_id)
-        room = height - len(drawn) - (1 if left > 0 else 0)
-        for index in self._selection.window(room):
-            task_id = self._selection.keys[index]
-            on = task_id == self._selection.current
+        drawn = []
+        for index in self.selection.window(height - (1 if left > 0 else 0)):
+            task_id = self.selection.keys[index]
+            on = task_id == self.selection.current
             cells = _cells(self._by_id[task_id], manner)
             drawn.append(row(fitted, cells, "cursor" if on else "ground", lead(on, manner), manner.cut))
         if left > 0:
