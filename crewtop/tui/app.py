@@ -3,47 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from textual.app import App, ComposeResult
 
-from crewtop.model.operations import Operation
+from crewtop import words
 from crewtop.model.snapshot import Snapshot
 from crewtop.tui.canvas import Canvas
+from crewtop.tui.clipboard import into_tmux, sequences
 from crewtop.tui.driver import calm_driver, hung_up
-from crewtop.tui.effects import (
-    Act,
-    ActOnAll,
-    Copy,
-    Drain,
-    Effect,
-    Halt,
-    Kill,
-    LoadBody,
-    PauseQueue,
-    Price,
-    Quit,
-    Resume,
-    SetSlots,
-    Undo,
-)
-from crewtop.tui.feed import TIMEOUT_SECONDS, Feed
+from crewtop.tui.effects import ActOnAll, Copy, CopyText, Effect, Quit, Resume, Undo
+from crewtop.tui.feed import Feed
+from crewtop.tui.files import Files
 from crewtop.tui.look import Colours, Look, colours_of
 from crewtop.tui.options import ScreenOptions
+from crewtop.tui.orders import Orders
 from crewtop.tui.reading import Job
 from crewtop.tui.session import Session
-from crewtop.tui.source import Refused, Source, Unavailable
-from crewtop.tui.theme import Theme, load
-from crewtop.tui.views.detail import Detail
+from crewtop.tui.source import Source, Unavailable
+from crewtop.tui.title import Title
 from crewtop.tui.wants import Stream, Want, ask, follow
 
 HUNG_UP = 128 + signal.SIGHUP
 """The exit code of a screen whose terminal is gone, whether or not a signal said so."""
+
+FILES_SECONDS = 2.0
+"""How often it is looked whether themes or keys were saved."""
 
 Background = Callable[[], Awaitable[None]]
 Answered = tuple[Want | None, Any]
@@ -60,17 +49,22 @@ class CrewtopApp(App[int], inherit_bindings=False):
         self,
         reach: Callable[[], Source],
         session: Session,
-        themes: dict[str, Theme],
+        files: Files,
         colours: Colours,
         background: Background | None = None,
     ) -> None:
         super().__init__(driver_class=calm_driver(), ansi_color=colours in ("16", "none"))
         self._reach, self.session = reach, session
-        self._themes, self._colours, self._background = themes, colours, background
-        self._look = Look(themes[session.theme], colours)
+        self._files, self._colours, self._background = files, colours, background
+        self._worn = files.themes[session.theme]
+        self._look = Look(self._worn, colours)
+        self._title = Title(os.environ)
+        self._rung = session.alarms
+        self._asked: Want | None = session.page.want
         self.canvas = Canvas(session.frame, self.press, self.paste, self.click, self._look)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._orders: set[asyncio.Task[None]] = set()
+        self._awaited: set[asyncio.Task[None]] = set()
+        self._orders = Orders(self, session, reach, self._show, self._settled)
         self._followed: tuple[Stream, asyncio.Task[None]] | None = None
         self.heard: Stream | None = None
         self._job: Job | None = None
@@ -79,14 +73,9 @@ class CrewtopApp(App[int], inherit_bindings=False):
         self._answers: Feed[Answered] = Feed(self._ask, self._told_answer, self._failed_answer, interval)
 
     @property
-    def source(self) -> Source:
-        """What the screen reads from. Raises Unavailable while it is not there."""
-        return self._reach()
-
-    @property
     def answered(self) -> bool:
         """Whether nothing that the operator asked for is still on its way."""
-        return not self._orders
+        return not self._awaited
 
     def compose(self) -> ComposeResult:
         """One canvas."""
@@ -98,6 +87,7 @@ class CrewtopApp(App[int], inherit_bindings=False):
         self.canvas.focus()
         self._spawn(self._snapshots.run())
         self._spawn(self._answers.run())
+        self._spawn(self._watch_files())
         if (background := self._background) is not None:
             # Not before the first frame is out: what starts there imports a good deal. Nothing is returned, since
             # Textual would wait for a task that it is given, and this one lasts as long as the screen.
@@ -114,30 +104,30 @@ class CrewtopApp(App[int], inherit_bindings=False):
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _each_second(self) -> None:
-        """Let time show, and look whether the terminal and the files that were read are still as they were."""
+        """Let time show, and look whether the terminal is still there."""
         if not self.is_headless and hung_up():
             self.exit(HUNG_UP)
-        self.canvas.paint()
+        self._show()
+
+    async def _watch_files(self) -> None:
+        """Put themes and keys in force once they are saved. In a thread: a home on a network may hang."""
+        while True:
+            await asyncio.sleep(FILES_SECONDS)
+            if await asyncio.to_thread(self._files.changed):
+                await asyncio.to_thread(self._files.read)
+                self.session.adopt(self._files)
+                self._show()
 
     # Keys
 
     def press(self, key: str) -> None:
         """Obey a key and show what it did."""
-        self._obey(lambda: self.session.press(key))
+        self._carry_out(self.session.press(key))
+        self._show()
 
     def click(self, y: int) -> None:
         """Obey a click on a line and show what it did."""
-        self._obey(lambda: self.session.click(y))
-
-    def _obey(self, order: Callable[[], Effect | None]) -> None:
-        session = self.session
-        before = session.theme, session.page.want
-        if (effect := order()) is not None:
-            self._carry_out(effect)
-        if session.theme != before[0]:
-            self._wear(Look(self._themes[session.theme], self._colours))
-        if session.page.want != before[1]:
-            self._answers.poke()
+        self._carry_out(self.session.click(y))
         self._show()
 
     def paste(self, text: str) -> None:
@@ -145,89 +135,20 @@ class CrewtopApp(App[int], inherit_bindings=False):
         self.session.paste(text)
         self._show()
 
-    def _carry_out(self, effect: Effect) -> None:
+    def _carry_out(self, effect: Effect | None) -> None:
         match effect:
+            case None:
+                pass
             case Quit():
                 self.exit(0)
             case Copy(text):
-                self.copy_to_clipboard(text)
-            case LoadBody():
-                self._order(self._load(effect))
+                self._copy(text)
+            case CopyText(text):
+                self._copy(text)
+            case ActOnAll() | Undo() | Resume():  # as long as it takes: nobody waits for these
+                self._spawn(self._orders.work(effect))
             case _:
-                self._send(effect)
-
-    def _send(self, effect: Effect) -> None:
-        """Carry out what changes tasks, queues or workers, or asks about it."""
-        match effect:
-            case Act():
-                self._order(self._act(effect))
-            case Price():
-                self._order(self._price(effect))
-            case ActOnAll(order, matching):
-                self._spawn(self._follow_operation(lambda: self.source.act_on_all(order, matching)))
-            case Undo(operation_id):
-                self._spawn(self._follow_operation(lambda: self.source.undo(operation_id)))
-            case Resume(operation_id):
-                self._spawn(self._follow_operation(lambda: self.source.resume(operation_id)))
-            case _:
-                self._order(self._tell(effect))
-
-    async def _act(self, effect: Act) -> None:
-        async with self._reporting("nothing done"):
-            self.session.acted(await self.source.act(effect.order, effect.targets))
-        self._answers.poke()
-
-    async def _price(self, effect: Price) -> None:
-        async with self._reporting("nothing done"):
-            self.session.priced(effect, await self.source.price(effect.order.action, effect.matching))
-
-    async def _follow_operation(self, begin: Callable[[], AsyncIterator[Operation]]) -> None:
-        """Show how far an operation has come, for as long as it takes; a worker carries it on if this screen ends."""
-        async with self._reporting("the operation stands still", seconds=None):
-            async for operation in begin():
-                self.session.acting.progress = operation
-                self._show()
-            self.session.ended(operation, await self.source.refusals(operation.id))
-        self.session.acting.progress = None
-        self._show()
-        self._answers.poke()
-
-    async def _tell(self, effect: Effect) -> None:
-        async with self._reporting("nothing done"):
-            match effect:
-                case PauseQueue(queue, paused):
-                    await self.source.pause_queue(queue, paused=paused)
-                case SetSlots(worker_id, slots):
-                    await self.source.set_slots(worker_id, slots)
-                case Drain(worker_id):
-                    await self.source.drain(worker_id)
-                case Kill(worker_id):
-                    await self.source.kill(worker_id)
-                case Halt(operation_id, how):
-                    await self.source.halt(operation_id, how)
-        self._snapshots.poke()
-        self._answers.poke()
-
-    async def _load(self, effect: LoadBody) -> None:
-        async with self._reporting("not loaded"):
-            excerpt = await self.source.body(effect.task_id, effect.run_id, effect.body, effect.limit)
-            page = self.session.page
-            if isinstance(page, Detail) and page.task_id == effect.task_id:
-                page.take_body(effect.run_id, effect.body, excerpt)
-
-    @contextlib.asynccontextmanager
-    async def _reporting(self, what: str, seconds: float | None = TIMEOUT_SECONDS) -> Any:
-        """Say in a line why something asked for was not done; paint in any case."""
-        try:
-            async with asyncio.timeout(seconds):
-                yield
-        except (Refused, Unavailable) as error:
-            self.session.say(f"{what}: {error}", "wrong")
-        except TimeoutError:
-            self.session.say(f"{what} as far as is known: no answer within {TIMEOUT_SECONDS:g} s", "wrong")
-        except Exception as error:  # a defect below must not take the screen down with it
-            self.session.say(f"{what}: unexpected {type(error).__name__}: {error}", "wrong")
-        self._show()
+                self._order(self._orders.work(effect))
 
     # Answers
 
@@ -239,12 +160,17 @@ class CrewtopApp(App[int], inherit_bindings=False):
         self.session.fail(reason)
         self._show()
 
+    def _settled(self) -> None:
+        """Something was changed: look at once what has become of it."""
+        self._snapshots.poke()
+        self._answers.poke()
+
     async def _ask_snapshot(self) -> Snapshot:
-        return await self.source.snapshot()
+        return await self._reach().snapshot()
 
     async def _ask(self) -> Answered:
         want = self.session.page.want
-        return want, await ask(self.source, want) if want is not None else None
+        return want, await ask(self._reach(), want) if want is not None else None
 
     def _told_answer(self, answered: Answered) -> None:
         want, answer = answered
@@ -272,7 +198,7 @@ class CrewtopApp(App[int], inherit_bindings=False):
 
     async def _read_stream(self, stream: Stream) -> None:
         try:
-            async for item in follow(self.source, stream):
+            async for item in follow(self._reach(), stream):
                 if self.session.page.stream == stream:
                     self.heard = stream
                     self.session.page.told(stream, item)
@@ -297,7 +223,21 @@ class CrewtopApp(App[int], inherit_bindings=False):
     # The picture
 
     def _show(self) -> None:
-        self.canvas.paint()
+        """Bring everything that the operator sees or hears in line with the session."""
+        session = self.session
+        theme = self._files.themes[session.theme]
+        if theme != self._worn:
+            self._worn = theme
+            self._wear(Look(theme, self._colours))
+        else:
+            self.canvas.paint()
+        if session.page.want != self._asked:
+            self._asked = session.page.want
+            self._answers.poke()
+        if session.alarms > self._rung and session.options.bell:
+            self.bell()
+        self._rung = session.alarms
+        self._write(self._title.show(session.title))
         self._follow()
         self._prepare()
 
@@ -306,10 +246,25 @@ class CrewtopApp(App[int], inherit_bindings=False):
         self.screen.styles.background = look.ground or "ansi_default"
         self.canvas.paint(look)
 
+    def _copy(self, text: str) -> None:
+        offer = sequences(text, os.environ)
+        self._write(offer.sequence)
+        if offer.tmux:
+            self._spawn(into_tmux(offer.text, os.environ))
+        elif not offer.sequence:
+            self.session.say("this terminal has no clipboard that a program can reach", "watch")
+        if offer.left_out:
+            self.session.say(f"copied, but for the last {words.count(offer.left_out)} characters: too long", "watch")
+
+    def _write(self, sequence: str) -> None:
+        """Send something to the terminal that is no picture."""
+        if sequence and self._driver is not None and not self.is_headless:
+            self._driver.write(sequence)
+
     def _order(self, work: Any) -> None:
         task = self._spawn(work)
-        self._orders.add(task)
-        task.add_done_callback(self._orders.discard)
+        self._awaited.add(task)
+        task.add_done_callback(self._awaited.discard)
 
     def _spawn(self, work: Any) -> asyncio.Task[None]:
         task: asyncio.Task[None] = asyncio.create_task(work)
@@ -332,7 +287,7 @@ def run_screen(reach: Callable[[], Source], options: ScreenOptions, *, backgroun
     background runs beside it on the same event loop, for the embedded pool, and is cancelled at the end.
     """
     screen = build(reach, options, background=background)
-    return screen.run() or 0
+    return screen.run(mouse=options.mouse) or 0
 
 
 def build(
@@ -344,9 +299,7 @@ def build(
     clock: Callable[[], float] = time.monotonic,
 ) -> CrewtopApp:
     """The application, ready to run. colours overrides what the environment says; clock is monotonic seconds."""
-    themes, problems = load(options.theme_folder)
-    session = Session(options, list(themes), clock)
-    if options.theme not in themes:
-        problems.append(f"theme {options.theme!r} is unknown: use one of {', '.join(themes)}")
-    session.message = [(safe_line, "watch") for safe_line in problems]
-    return CrewtopApp(reach, session, themes, colours or colours_of(os.environ, options.colour), background)
+    files = Files(options)
+    session = Session(options, clock)
+    session.adopt(files)
+    return CrewtopApp(reach, session, files, colours or colours_of(os.environ, options.colour), background)

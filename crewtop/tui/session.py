@@ -10,9 +10,11 @@ from crewtop import words
 from crewtop.model.filters import TaskFilter
 from crewtop.model.operations import Action, Operation, OperationResult, Scope
 from crewtop.model.snapshot import Snapshot
+from crewtop.tui import title
 from crewtop.tui.acting import Acting
 from crewtop.tui.actions import COMMANDS, Command, View
 from crewtop.tui.effects import Effect, Go, Open, Price, Quit, Say, promise
+from crewtop.tui.files import Files
 from crewtop.tui.keymap import Keymap
 from crewtop.tui.manner import Manner, safe
 from crewtop.tui.options import INTERVALS_SECONDS, ScreenOptions
@@ -20,12 +22,13 @@ from crewtop.tui.pages import pages
 from crewtop.tui.paint import Line, Role, Span
 from crewtop.tui.past import STEPS_A_MINUTE
 from crewtop.tui.picture import Picture
-from crewtop.tui.theme import DEFAULT
+from crewtop.tui.theme import DEFAULT, is_production
 from crewtop.tui.views import frame
 from crewtop.tui.views.detail import Detail
 from crewtop.tui.views.header import Steady
 from crewtop.tui.views.help import Help, Palette
 from crewtop.tui.views.page import Page
+from crewtop.tui.views.problems import problems
 from crewtop.tui.views.question import Blank, Question, about_all, about_id
 from crewtop.tui.views.tasks import Tasks
 
@@ -33,16 +36,20 @@ from crewtop.tui.views.tasks import Tasks
 class Session:
     """Feed it snapshots and keys, ask it for frames. press returns what is to be done outside.
 
-    clock is monotonic seconds. themes are the names that t goes through.
+    clock is monotonic seconds. themes are the names that t goes through. production: the connection is one of those
+    that have a theme of their own. alarms counts the problems that have appeared so far, for whoever rings a bell.
     """
 
-    def __init__(self, options: ScreenOptions, themes: list[str], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, options: ScreenOptions, clock: Callable[[], float] = time.monotonic) -> None:
         self.options = options
         self.manner = Manner(options.ascii, options.utc)
         self.interval = options.interval
-        self.themes = themes
-        self.theme = options.theme if options.theme in themes else DEFAULT
+        self.themes = [DEFAULT]
+        self.theme = DEFAULT
         self.keymap = Keymap(COMMANDS)
+        self.production = False
+        self.alarms = 0
+        self._alarming: set[str] = set()
         self.pages = pages(self.manner, options)
         self.page: Page = self.pages[View.OVERVIEW]
         self.acting = Acting(self.manner)
@@ -77,8 +84,22 @@ class Session:
         """A new snapshot. While the picture is frozen it is only kept."""
         if self.options.title:
             snapshot = replace(snapshot, database=self.options.title)
+        alarming = {f"{p.kind} {p.name}" for p in problems(snapshot) if p.role == "wrong"}
+        self.alarms += len(alarming - self._alarming)
+        self._alarming = alarming
+        self._recognise(snapshot)
         if self.picture.take(snapshot):
             self._show()
+
+    def _recognise(self, snapshot: Snapshot) -> None:
+        """Wear what production wears, once it is known that this is production."""
+        production = is_production(self.options.production, snapshot.database, snapshot.host)
+        if production and not self.production:
+            if self.options.production_theme in self.themes:
+                self.theme = self.options.production_theme
+            else:
+                self.say(f"theme {self.options.production_theme} is unknown: this is production", "watch")
+        self.production = production
 
     def _show(self) -> None:
         """Let every view have the snapshot that the screen shows."""
@@ -87,6 +108,16 @@ class Session:
             self.latencies[1].take(snapshot.redis.latency)
             for page in {*self.pages.values(), *self._behind, self.page}:
                 page.take(snapshot)
+
+    def adopt(self, files: Files) -> None:
+        """Take over the user's themes and keys, and say what is wrong in their files."""
+        wanted = self.theme if self.theme in self.themes[1:] else self.options.theme
+        self.themes, self.keymap = list(files.themes), files.keymap
+        problems = list(files.problems)
+        if wanted not in self.themes:
+            problems.append(f"theme {wanted!r} is unknown: use one of {', '.join(self.themes)}")
+        self.theme = wanted if wanted in self.themes else DEFAULT
+        self.message = [(safe(problem), "watch") for problem in problems]
 
     def fail(self, reason: str) -> None:
         """No snapshot this time; the reason in one line. The last one stays."""
@@ -123,6 +154,14 @@ class Session:
         """Whether nothing can be changed from here."""
         shown = self.picture.shown
         return self.options.read_only or (shown is not None and shown.read_only)
+
+    @property
+    def title(self) -> str:
+        """What the terminal's own title says."""
+        shown = self.picture.shown
+        if shown is None:
+            return title.words("")
+        return title.words(shown.database, shown.host, read_only=self.read_only, stale=self.stale)
 
     def refusal(self) -> str | None:
         """Why acting keys refuse now, or None."""
@@ -321,6 +360,8 @@ class Session:
         """What stands beside the clock."""
         marks = []
         shown = self.picture.shown
+        if self.production:
+            marks.append(Span("PRODUCTION", "wrong", True))
         if self.read_only:
             marks.append(Span("read-only", "watch"))
         if self.acting.words:

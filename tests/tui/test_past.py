@@ -17,7 +17,7 @@ def at(seconds: float, backlog: int = 0) -> object:
 
 
 def session(*seconds: float) -> Session:
-    made = Session(ScreenOptions(), ["crewtop-dark"], lambda: 0.0)
+    made = Session(ScreenOptions(), lambda: 0.0)
     for second in seconds:
         made.take(at(second, int(second)))  # type: ignore[arg-type]
     return made

@@ -34,7 +34,7 @@ def lines(session: Session, width: int, height: int) -> list[Line]:
             width,
             session.manner,
         ),
-        header.tabs(session.view, width, session.manner),
+        header.tabs(session.view, session.keymap, width, session.manner),
         *rule,
         *_banner(session, width),
     ]
@@ -54,7 +54,7 @@ def lines(session: Session, width: int, height: int) -> list[Line]:
 
 
 def _rule(session: Session, width: int) -> Line:
-    return line(Span(session.manner.glyph("─") * width, "faint"))
+    return line(Span(session.manner.glyph("─") * width, "frame"))
 
 
 def _banner(session: Session, width: int) -> list[Line]:

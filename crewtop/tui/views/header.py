@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from crewtop import words
 from crewtop.model.snapshot import Health, Snapshot
-from crewtop.tui.actions import TABS, View
+from crewtop.tui.actions import TABS, View, key_name
+from crewtop.tui.keymap import Keymap
 from crewtop.tui.manner import Manner, data
 from crewtop.tui.paint import Line, Part, Role, Span, Spans, bar, joined, spread, width
 
@@ -60,26 +61,36 @@ def top(
     return Line(spread(bar(parts, room, 2 if short else 3), right, cells, manner.cut))
 
 
-def tabs(view: View, cells: int, manner: Manner) -> Line:
+def tabs(view: View, keymap: Keymap, cells: int, manner: Manner) -> Line:
     """The second line: the views, the open one marked, and the keys that work everywhere.
 
     Where it is narrow only the open one has its title.
     """
     open_tab = View.TASKS if view is View.DETAIL else view
-    keys = joined(
-        Span("/", "accent"), Span(" filter   ", "muted"),
-        Span(":", "accent"), Span(" command   ", "muted"),
-        Span("?", "accent"), Span(" help ", "muted"),
-    )  # fmt: skip
+    keys = joined(*(_always(keymap, name, said, manner) for name, said in ALWAYS))
     for gap, titled in ((3, True), (2, True), (2, False)):
         spans: list[Span] = [Span("  ")]
-        for key, title, target in TABS:
+        for _, title, target in TABS:
             on = target is open_tab
             said = f" {title}" if titled or on else ""
-            spans += [Span(key, "accent", on), Span(said, "text" if on else "muted", on), Span(" " * gap)]
+            key = keymap.key(target)
+            spans += [
+                Span(key_name(key, manner.ascii_only) if key else "", "accent", on),
+                Span(said, "text" if on else "muted", on),
+                Span(" " * gap),
+            ]
         if width(spans) <= cells:
             break
     return Line(spread(tuple(spans), keys, cells, manner.cut))
+
+
+ALWAYS = (("filter", " filter   "), ("palette", " command   "), ("help", " help "))
+"""The commands whose keys are always told, with their words."""
+
+
+def _always(keymap: Keymap, name: str, said: str, manner: Manner) -> Spans:
+    key = keymap.key(name)
+    return joined(Span(key_name(key, manner.ascii_only), "accent"), Span(said, "muted")) if key else ()
 
 
 def _stores(
