@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -81,10 +82,10 @@ async def read_detail(database: Database, task_id: int, no_progress_seconds: flo
         calls_total=calls[0]["total"] if calls else 0,
         ties=TaskTies(
             **{name: line[name] for name in ("key", "key_scope", "parent_id", "rerun_of", "schedule")},
-            **{
-                tie: tuple(Tied(*row[1:]) for row in tied if row["tie"] == tie)
-                for tie in ("depends_on", "needed_by", "children", "reruns")
-            },
+            depends_on=_tied(tied, "depends_on"),
+            needed_by=_tied(tied, "needed_by"),
+            children=_tied(tied, "child"),
+            reruns=_tied(tied, "rerun"),
         ),
         waits_because=Hindrances(**hindrances).in_words(COUNTED_DUE) if hindrances else None,
     )
@@ -94,6 +95,10 @@ async def read_body(database: Database, task_id: int, run_id: int | None, body: 
     """The first limit characters of one long text: body is inputs, result, error, traceback or log."""
     row = await database.fetchrow(f"body_{body}", task_id, run_id, limit)
     return Excerpt(row["text"] or "", row["size"] or 0) if row else Excerpt("", 0)
+
+
+def _tied(rows: Sequence[asyncpg.Record], tie: str) -> tuple[Tied, ...]:
+    return tuple(Tied(row["name"], row["task_id"], row["status"]) for row in rows if row["tie"] == tie)
 
 
 def _excerpt(row: asyncpg.Record, name: str) -> Excerpt | None:

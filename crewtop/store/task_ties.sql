@@ -8,6 +8,6 @@ UNION ALL
  FROM crewtop.task_dependencies AS d LEFT JOIN crewtop.tasks AS t ON t.id = d.task_id
  WHERE d.depends_on = $1 ORDER BY d.task_id LIMIT $2)
 UNION ALL
-(SELECT 'children', crew, id, status FROM crewtop.tasks WHERE parent_id = $1 ORDER BY id LIMIT $2)
+(SELECT 'child', crew, id, status FROM crewtop.tasks WHERE parent_id = $1 ORDER BY id LIMIT $2)
 UNION ALL
-(SELECT 'reruns', crew, id, status FROM crewtop.tasks WHERE rerun_of = $1 ORDER BY id LIMIT $2)
+(SELECT 'rerun', crew, id, status FROM crewtop.tasks WHERE rerun_of = $1 ORDER BY id LIMIT $2)
