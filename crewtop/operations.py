@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import json
 import os
 import socket
 from collections.abc import AsyncIterator, Sequence
@@ -10,8 +11,10 @@ from datetime import timedelta
 from typing import Literal
 
 from crewtop.live.fast_lane import FastLane
-from crewtop.model.operations import Matching, Operation, OperationResult, Order, Target
+from crewtop.model.live import DELETED, UNKNOWN, Change, Changes
+from crewtop.model.operations import Action, Item, Matching, Operation, OperationResult, Order, Target
 from crewtop.model.stuck import NO_PROGRESS_SECONDS
+from crewtop.model.task import TaskStatus
 from crewtop.store import batch
 from crewtop.store import operations as store
 from crewtop.store.database import Database
@@ -68,7 +71,7 @@ async def work_off(database: Database, live: FastLane, operation_id: int) -> Asy
     """Work an operation off, batch by batch, until it is done or somebody has halted it; tells how far it has come."""
     while True:
         worked = await batch.work(database, operation_id)
-        await live.wake(worked.woken)
+        await live.wake(worked.woken, _told(worked))
         for worker_id, run_id in worked.kills:
             await live.kill(worker_id, run_id)
         yield worked.operation
@@ -104,6 +107,44 @@ async def carry_on(database: Database, live: FastLane) -> None:
             failures.append(error)
     if failures:
         raise failures[0]
+
+
+def _told(worked: batch.Worked) -> list[Change]:
+    """What whoever watches is told of a batch."""
+    operation = worked.operation
+    reason = ": ".join(filter(None, [operation.action, operation.reason]))
+    moved = operation.action is Action.MOVE and operation.argument
+    queue = json.loads(moved)["queue"] if moved else UNKNOWN
+    changes = Changes()
+    for item in worked.changed:
+        crew, old, new = item.crew or UNKNOWN, item.status or UNKNOWN, _became(operation.action, item)
+        changes.add(Change(item.task_id, queue, crew, old, new, f"operator:{operation.actor}", None, reason))
+    return changes.take()
+
+
+def _became(action: Action, item: Item) -> str:
+    """The status after an action, as the statements give it; the old one where something else was changed."""
+    running = item.status is TaskStatus.RUNNING
+    match action:
+        case Action.RETRY:
+            return TaskStatus.WAITING if item.waits or item.lacks else TaskStatus.PENDING
+        case Action.REQUEUE:
+            return TaskStatus.PENDING
+        case Action.FAIL:
+            return TaskStatus.FAILED
+        case Action.CANCEL:
+            return TaskStatus.RUNNING if running else TaskStatus.CANCELLED
+        case Action.DELETE:
+            return DELETED
+        case Action.UNDO:
+            return TaskStatus.RUNNING if running else _back(item)
+    return item.status or UNKNOWN
+
+
+def _back(item: Item) -> str:
+    """What undoing makes of a task: what ran has been killed meanwhile, and a rerun is undone by deleting it."""
+    ready = item.restored is TaskStatus.RUNNING or (item.restored is TaskStatus.WAITING and not item.waits)
+    return TaskStatus.PENDING if ready else item.restored or DELETED
 
 
 def operator() -> str:

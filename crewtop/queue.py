@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mappin
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar, Unpack
 
@@ -16,6 +17,7 @@ from crewtop import operations
 from crewtop.admission import Enqueued, Existing, Task, portions, refusals, tied_batch
 from crewtop.config import Configuration, load
 from crewtop.model.errors import CrewtopError, Refused
+from crewtop.model.live import ALIKE, Change, Changes
 from crewtop.model.operations import Action, Order
 from crewtop.model.task import OnFailure, TaskStatus
 from crewtop.store import operations as operations_store
@@ -89,7 +91,7 @@ class Queue:
         if any(task.tied for task in listed):
             return await self._enqueue_tied(listed)
         ids = await producer.enqueue(self._database, portions(listed, self._max_input_bytes))
-        await self._live.wake({task.queue for task in listed})
+        await self._live.wake({task.queue for task in listed}, _told(listed, ids))
         return [Enqueued(task_id) for task_id in ids]
 
     async def enqueue_each(self, tasks: Iterable[Task]) -> list[Enqueued | Refused]:
@@ -124,7 +126,9 @@ class Queue:
     async def _enqueue_tied(self, tasks: list[Task]) -> list[Enqueued]:
         checked, places = tied_batch(tasks, self._max_input_bytes)
         ids, existing = await producer.enqueue_tied(self._database, checked)
-        await self._live.wake({task.queue for task in checked})
+        new = {place: task for place, task in zip(places, tasks, strict=True) if place not in existing}
+        told = _told(list(new.values()), [ids[place] for place in new], tied=True)
+        await self._live.wake({task.queue for task in checked}, told)
         return [Existing(ids[place]) if place in existing else Enqueued(ids[place]) for place in places]
 
     async def status(self, task_id: int) -> TaskStatus:
@@ -180,6 +184,20 @@ class Queue:
             if any(item.done and item.task_id == task_id for item in result.items):
                 return True
             # A worker moved it on in between: look again.
+
+
+_KIND = attrgetter("queue", "crew")
+
+
+def _told(tasks: Sequence[Task], ids: Sequence[int], *, tied: bool = False) -> list[Change]:
+    """What whoever watches is told of new tasks, at hardly any cost for a large batch that is all alike."""
+    if not tied and len(ids) > ALIKE and len(set(map(_KIND, tasks))) == 1:
+        return [Change(ids[0], tasks[0].queue, tasks[0].crew, None, "pending", "producer", number=len(ids))]
+    changes = Changes()
+    for task_id, task in zip(ids, tasks, strict=True):
+        status = "waiting" if task.depends_on else "pending"
+        changes.add(Change(task_id, task.queue, task.crew, None, status, "producer"))
+    return changes.take()
 
 
 @asynccontextmanager

@@ -1,12 +1,11 @@
-"""Wake-ups, kills and live logs over Redis. Without it everything goes on by polling Postgres."""
+"""Wake-ups, kills, live logs and events over Redis. Without it everything goes on by polling Postgres."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
@@ -16,7 +15,10 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError, ResponseError
 
 from crewtop.live import keys
+from crewtop.live.events import add_changes
+from crewtop.model.backoff import pause
 from crewtop.model.errors import CrewtopError
+from crewtop.model.live import Change
 from crewtop.model.snapshot import Health
 
 TIMEOUT_SECONDS = 1.0
@@ -24,10 +26,13 @@ BACKOFF_SECONDS = (0.5, 15.0)
 LOG_LINES = 5_000
 """A run's live log keeps its newest lines; the whole tail is stored with the run when it ends."""
 LOG_EXPIRES_SECONDS = 86_400
-LOG_BLOCK_MILLISECONDS = 500
+BLOCK_MILLISECONDS = 500
+"""How long a reader of streams waits for something new."""
 
 _FAILURES = (RedisError, OSError, asyncio.TimeoutError)
 T = TypeVar("T")
+Entries = list[tuple[str, dict[str, str]]]
+"""What streams hold, oldest first: positions and fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +72,29 @@ class FastLane:
         if self._redis is not None:
             await self._redis.aclose()
 
-    async def wake(self, queues: Iterable[str]) -> None:
-        """Tell workers that something in these queues is ready."""
+    async def wake(self, queues: Iterable[str], changes: Sequence[Change] = ()) -> None:
+        """Tell workers that something in these queues is ready, and whoever watches why: in one round trip."""
         names = list(queues)
 
         async def publish(redis: Redis) -> None:
             pipeline = redis.pipeline(transaction=False)
             for queue in names:
                 pipeline.publish(keys.wake(queue), "")
+            add_changes(pipeline, changes)
             await pipeline.execute()
 
         await self._attempt(publish)
+
+    async def tell(self, changes: Sequence[Change], lost: int = 0) -> bool:
+        """Tell whoever watches what was changed, after lost others that were not told; answers whether it is told."""
+
+        async def add(redis: Redis) -> bool:
+            pipeline = redis.pipeline(transaction=False)
+            add_changes(pipeline, changes, lost)
+            await pipeline.execute()
+            return True
+
+        return await self._attempt(add) or False
 
     async def nudge(self, worker_id: str) -> None:
         """Tell a worker that there are orders for it."""
@@ -124,16 +141,37 @@ class FastLane:
         None where Redis is away.
         """
 
-        async def read(redis: Redis) -> tuple[str, list[str]]:
-            streams: Any = await redis.xread({keys.log(run_id): after}, count=1_000, block=LOG_BLOCK_MILLISECONDS)
-            if not streams:
-                return after, []
-            entries = next(iter(streams.values())) if isinstance(streams, dict) else streams[0][1]
-            while entries and isinstance(entries[0], list):
-                entries = entries[0]
-            return entries[-1][0], [fields["line"] for _, fields in entries]
+        name = keys.log(run_id)
+        found = await self.read({name: after}, 1_000)
+        if found is None:
+            return None
+        entries = found.get(name, [])
+        return (entries[-1][0] if entries else after), [fields["line"] for _, fields in entries]
 
-        return await self._attempt(read)
+    async def newest(self, names: Sequence[str], count: int) -> dict[str, Entries] | None:
+        """The last count entries of each of these streams. None where Redis is away."""
+
+        async def ask(redis: Redis) -> dict[str, Entries]:
+            pipeline = redis.pipeline(transaction=False)
+            for name in names:
+                pipeline.xrevrange(name, count=count)
+            return {name: entries[::-1] for name, entries in zip(names, await pipeline.execute(), strict=True)}
+
+        return await self._attempt(ask)
+
+    async def read(self, after: Mapping[str, str], count: int) -> dict[str, Entries] | None:
+        """At most count entries of each stream after a position in it; waits up to half a second for some.
+
+        Streams with nothing new are left out. None where Redis is away.
+        """
+
+        async def ask(redis: Redis) -> dict[str, Entries]:
+            positions: Any = dict(after)
+            answer: Any = await redis.xread(positions, count=count, block=BLOCK_MILLISECONDS)
+            streams = answer.items() if isinstance(answer, dict) else answer or ()
+            return {name: _flat(entries) for name, entries in streams}
+
+        return await self._attempt(ask)
 
     async def health(self) -> Health:
         """Whether Redis answers, how fast, and what it is; named too is a policy by which keys would go."""
@@ -158,8 +196,11 @@ class FastLane:
         if self._redis is None or time.monotonic() < self._retry_at:
             return None
         try:
-            async with asyncio.timeout(TIMEOUT_SECONDS + LOG_BLOCK_MILLISECONDS / 1000):
+            async with asyncio.timeout(TIMEOUT_SECONDS + BLOCK_MILLISECONDS / 1000):
                 answer = await ask(self._redis)
+        except ResponseError as error:  # it is there: one thing that it refuses shall not hold up the others
+            self.down = _line(error)
+            return None
         except _FAILURES as error:
             self._failed(error)
             return None
@@ -171,12 +212,22 @@ class FastLane:
 
     def _failed(self, error: BaseException) -> float:
         """Note a failure; answers the jittered seconds to rest."""
-        self.down = " ".join(str(error).split()) or "no answer in time"
+        self.down = _line(error)
         self._failures += 1
-        shortest, longest = BACKOFF_SECONDS
-        rest: float = min(longest, shortest * 2 ** min(self._failures, 10)) * random.uniform(0.5, 1.0)
+        rest = pause(self._failures, BACKOFF_SECONDS)
         self._retry_at = time.monotonic() + rest
         return rest
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or "no answer in time"
+
+
+def _flat(entries: Any) -> Entries:
+    """A stream's entries, which the newer protocol wraps once more."""
+    while entries and isinstance(entries[0], list):
+        entries = entries[0]
+    return list(entries)
 
 
 def _client(url: str) -> Redis:

@@ -13,6 +13,9 @@ KILL = PREFIX + "kill:"
 LOG = PREFIX + "log:"
 """Stream a run: what it prints, one entry a line, capped and expiring."""
 
+EVENT = PREFIX + "event"
+"""Stream: what producers, workers and operators changed, capped and expiring."""
+
 
 def wake(queue: str) -> str:
     """The channel that wakes the workers of a queue."""

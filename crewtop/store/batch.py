@@ -19,11 +19,15 @@ BATCH = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Worked:
-    """One batch: how far the operation has come, what has to be killed as (worker, run), which queues to wake."""
+    """One batch: how far the operation has come, what has to be killed as (worker, run), which queues to wake.
+
+    changed: the tasks that it was done to, as they were before.
+    """
 
     operation: Operation
     kills: tuple[tuple[str, int], ...]
     woken: frozenset[str]
+    changed: tuple[Item, ...] = ()
 
 
 async def work(database: Database, operation_id: int, limit: int = BATCH) -> Worked:
@@ -40,7 +44,7 @@ async def work(database: Database, operation_id: int, limit: int = BATCH) -> Wor
         await batch.work_off(list(taken["ids"]))
         operation = await batch.record(max(taken["ids"], default=0))
     woken = batch.woken | await dependents.settle(database, batch.ended, f"operator:{taken['actor']}")
-    return Worked(operation, tuple(batch.kills), frozenset(woken))
+    return Worked(operation, tuple(batch.kills), frozenset(woken), tuple(batch.changed))
 
 
 class _Batch:
@@ -65,6 +69,7 @@ class _Batch:
         self.kills: list[tuple[str, int]] = []
         self.woken: set[str] = set()
         self.ended: list[int] = []
+        self.changed: list[Item] = []
 
     async def work_off(self, ids: list[int]) -> None:
         """Judge these tasks and change those that are fit.
@@ -79,6 +84,7 @@ class _Batch:
         except asyncpg.UniqueViolationError:
             for task_id in fit:
                 await self._apply_one(items[task_id])
+        self.changed = [items[task_id] for task_id in fit if task_id not in self._refused]
 
     async def record(self, reached: int) -> Operation:
         """Write what was refused, and how far the operation has come."""

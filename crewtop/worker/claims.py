@@ -10,13 +10,14 @@ from contextlib import suppress
 import structlog
 
 from crewtop.executor.client import Zygote
+from crewtop.model.backoff import pause
 from crewtop.model.errors import CrewtopError
 from crewtop.model.task import Claim
 from crewtop.store import lease
 from crewtop.store.database import Database
 from crewtop.worker.recorder import Recorder
 from crewtop.worker.roster import Roster
-from crewtop.worker.upkeep import pause
+from crewtop.worker.telling import Telling
 from crewtop.worker.work import Work
 
 log = structlog.get_logger()
@@ -38,7 +39,15 @@ AHEAD_SECONDS = 0.5
 class Claimer:
     """Takes tasks while there are slots for them. zygote: None while nothing can be started; slots: runs at once."""
 
-    def __init__(self, database: Database, worker_id: str, work: Work, roster: Roster, recorder: Recorder) -> None:
+    def __init__(
+        self,
+        database: Database,
+        worker_id: str,
+        work: Work,
+        roster: Roster,
+        recorder: Recorder,
+        telling: Telling,
+    ) -> None:
         self.zygote: Zygote | None = None
         self.slots = work.slots
         self._database = database
@@ -46,6 +55,7 @@ class Claimer:
         self._work = work
         self._roster = roster
         self._recorder = recorder
+        self._telling = telling
         self._crews = list(work.crews)
         self._changed = asyncio.Event()
         self._stopped = asyncio.Event()
@@ -140,6 +150,7 @@ class Claimer:
             await self._pause(self._failures)
             return True
         self._failures = 0
+        self._telling.claimed(claims)
         if time.monotonic() - asked > self._work.settings.lease_seconds:
             self._roster.give_back(claims, "not started: their leases may have run out before they were here")
             return True

@@ -11,13 +11,14 @@ from typing import TypeVar
 
 import structlog
 
+from crewtop.model.backoff import pause
 from crewtop.model.errors import CrewtopError
 from crewtop.model.ledger import CallEntry, KeptSteps, Progress, StepEntry
 from crewtop.model.task import Finish, Finished
 from crewtop.store import lease, ledger
 from crewtop.store.database import Database
 from crewtop.worker.story import Entry
-from crewtop.worker.upkeep import pause
+from crewtop.worker.telling import Telling
 
 log = structlog.get_logger()
 T = TypeVar("T")
@@ -77,7 +78,10 @@ class _Pending:
 
 
 class Recorder:
-    """The one writer of a worker. finished is called after each write with what became of the ended runs in it."""
+    """The one writer of a worker. finished is called after each write with what became of the ended runs in it.
+
+    telling: who watches is told of them through it.
+    """
 
     def __init__(
         self,
@@ -85,11 +89,13 @@ class Recorder:
         worker_id: str,
         service_levels: Sequence[float],
         finished: Callable[[list[Finished]], Awaitable[None]],
+        telling: Telling,
     ) -> None:
         self._database = database
         self._worker_id = worker_id
         self._service_levels = service_levels
         self._finished = finished
+        self._telling = telling
         self._pending = _Pending()
         self._writing: dict[int, tuple[Finish, bool]] = {}
         self._news = asyncio.Event()
@@ -175,6 +181,7 @@ class Recorder:
         self._failures = 0
         self._writing = {}
         self._changed()
+        self._telling.ended(ended, batch.finishes)
         await self._finished(ended)
         return True
 

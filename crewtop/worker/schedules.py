@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 import structlog
 
 from crewtop.config import Schedule
+from crewtop.model.live import Change
 from crewtop.model.schedules import due, ticks
 from crewtop.store import schedules as store
 from crewtop.store.database import Database
@@ -31,19 +32,24 @@ FORGOTTEN = timedelta(seconds=SCHEDULES_SECONDS)
 
 
 class Scheduler:
-    """One worker's part in its schedules. woken is told the queues that tasks were put into.
+    """One worker's part in its schedules. woken is told the queues that tasks were put into, tell the tasks.
 
     At its start a worker's definitions replace what is there, so that the newest configuration counts; from then on it
     leaves those alone that a newer worker has replaced.
     """
 
     def __init__(
-        self, database: Database, schedules: Mapping[str, Schedule], woken: Callable[[set[str]], Awaitable[None]]
+        self,
+        database: Database,
+        schedules: Mapping[str, Schedule],
+        woken: Callable[[set[str]], Awaitable[None]],
+        tell: Callable[[list[Change]], Awaitable[object]],
     ) -> None:
         self._database = database
         self._definitions = {name: schedule.model_dump(mode="json") for name, schedule in schedules.items()}
         self._fresh = set(self._definitions)
         self._woken = woken
+        self._tell = tell
         self._timer: asyncio.TimerHandle | None = None
         self.due = asyncio.Event()
         """Set when the next tick has come."""
@@ -87,6 +93,8 @@ class Scheduler:
         if ids:
             log.info("schedule", name=seen.name, tasks=ids, tick=str(made_up[-1]), next=str(next_at))
             await self._woken({own["queue"]})
+            by = f"schedule {seen.name}"
+            await self._tell([Change(ids[0], own["queue"], own["crew"], None, "pending", by, number=len(ids))])
         elif not made_up:
             log.warning("schedule", name=seen.name, missed=str(come), next=str(next_at))
         return next_at

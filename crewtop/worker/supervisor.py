@@ -12,6 +12,7 @@ import structlog
 import crewtop
 from crewtop.executor.client import Zygote, ZygoteError
 from crewtop.live.fast_lane import FastLane, Kill
+from crewtop.model.backoff import pause
 from crewtop.model.errors import CrewtopError
 from crewtop.model.ledger import Beat
 from crewtop.model.task import Finished, Orders, RunOutcome, TaskStatus
@@ -22,7 +23,8 @@ from crewtop.worker.identity import Identity
 from crewtop.worker.output import LiveLog
 from crewtop.worker.recorder import Recorder
 from crewtop.worker.roster import Roster
-from crewtop.worker.upkeep import Upkeep, every, pause
+from crewtop.worker.telling import Telling
+from crewtop.worker.upkeep import Upkeep, every
 from crewtop.worker.usage import Usage
 from crewtop.worker.work import Work
 
@@ -52,10 +54,11 @@ class Supervisor:
         self._clock_offset: float | None = None
         self._hurrying: asyncio.TimerHandle | None = None
         self._beat_now = asyncio.Event()
-        self._recorder = Recorder(database, identity.id, work.service_levels, self._recorded)
+        self._telling = Telling(live, identity.id, work.queues)
+        self._recorder = Recorder(database, identity.id, work.service_levels, self._recorded, self._telling)
         self._live_log = LiveLog(live)
         self._roster = Roster(work, database, self._recorder, self._live_log, scratch, self._run_ended)
-        self._claimer = Claimer(database, identity.id, work, self._roster, self._recorder)
+        self._claimer = Claimer(database, identity.id, work, self._roster, self._recorder, self._telling)
         self._recording: asyncio.Task[None] | None = None
         self._usage = Usage()
 
@@ -88,6 +91,7 @@ class Supervisor:
             self._zygotes(zygote),
             self._roster.watch(),
             self._live_log.run(),
+            self._telling.run(),
             every(lease_seconds / BEATS_A_LEASE, "heartbeat", self._heartbeat, self._beat_now),
             *Upkeep(
                 self._database, self._live, self._me.id, self._work, self._held_safely, self._back_in_queue
@@ -240,6 +244,7 @@ class Supervisor:
         if keepers:
             await asyncio.wait(keepers)
         await self._live_log.flush()
+        await self._telling.flush()
         with contextlib.suppress(CrewtopError):
             await lease.stop_worker(self._database, self._me.id)
         if self._claimer.zygote is not None:

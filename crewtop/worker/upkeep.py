@@ -12,6 +12,7 @@ import structlog
 from crewtop import operations
 from crewtop.live.fast_lane import FastLane
 from crewtop.model.errors import CrewtopError
+from crewtop.model.live import UNKNOWN, Change
 from crewtop.store import dependents, housekeeping, lease, ledger
 from crewtop.store.database import Database
 from crewtop.worker.schedules import LOOK_SECONDS, Scheduler
@@ -56,7 +57,7 @@ class Upkeep:
 
     def loops(self) -> list[Coroutine[None, None, None]]:
         """All of them, to be run at once."""
-        scheduler = Scheduler(self._database, self._work.schedules, self._back_in_queue)
+        scheduler = Scheduler(self._database, self._work.schedules, self._back_in_queue, self._live.tell)
         pruner = Pruner(self._database, self._work.keeping)
         return [
             every(self._work.settings.lease_seconds / RESCUES_A_LEASE, "rescue", self._rescue),
@@ -79,6 +80,7 @@ class Upkeep:
                 ended = [item.task_id for item in rescued if item.status.ended]
                 freed = await dependents.settle(self._database, ended, self._actor)
                 await self._back_in_queue(freed | {item.queue for item in rescued})
+                await self._live.tell([self._change(item) for item in rescued])
             if len(rescued) < RESCUES_A_TIME:
                 return
 
@@ -91,6 +93,9 @@ class Upkeep:
         freed, self._settled = await dependents.settle_the_rest(self._database, self._actor, self._settled)
         if freed:
             await self._back_in_queue(freed)
+
+    def _change(self, item: lease.Rescued) -> Change:
+        return Change(item.task_id, item.queue, UNKNOWN, "running", item.status, self._actor, item.run_id, item.why)
 
     @property
     def _actor(self) -> str:
@@ -132,9 +137,3 @@ async def every(seconds: float, what: str, do: Callable[[], Awaitable[None]], no
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds * random.uniform(0.75, 1.0)):
                 await wanted.wait()
-
-
-def pause(failures: int, between: tuple[float, float]) -> float:
-    """Jittered seconds to rest after so many failures in a row: doubling from the shortest to the longest."""
-    shortest, longest = between
-    return min(longest, shortest * 2.0 ** min(failures, 8)) * random.uniform(0.5, 1.0)

@@ -9,11 +9,13 @@ from decimal import Decimal
 import asyncpg
 import pytest
 
+from crewtop.live.fast_lane import FastLane
 from crewtop.model.ledger import Progress
 from crewtop.model.pricing import Tokens
 from crewtop.model.task import SERVICE_LEVELS_SECONDS, Finish, Finished, RunOutcome, TaskStatus
 from crewtop.store.database import Database
 from crewtop.worker.recorder import Recorder
+from crewtop.worker.telling import Telling
 from tests.store.helpers import call, one, put, run, take, task
 
 
@@ -34,7 +36,7 @@ def told() -> Told:
 
 @pytest.fixture
 def recorder(database: Database, told: Told) -> Recorder:
-    return Recorder(database, "w1", SERVICE_LEVELS_SECONDS, told)
+    return Recorder(database, "w1", SERVICE_LEVELS_SECONDS, told, Telling(FastLane(None), "w1", None))
 
 
 async def test_a_call_that_starts_and_ends_between_two_writes_is_one_entry(
@@ -89,7 +91,7 @@ async def test_what_cannot_be_written_now_is_kept_with_its_lease_and_written_lat
 ) -> None:
     """Case C14: a finished result is never bought again because the database was away."""
     away = Database(dsn.replace("/test_", "/none_"), application_name="away", connections=1)
-    recorder = Recorder(away, "w1", SERVICE_LEVELS_SECONDS, told)
+    recorder = Recorder(away, "w1", SERVICE_LEVELS_SECONDS, told, Telling(FastLane(None), "w1", None))
     await put(database, "a")
     [claim] = await take(database)
     recorder.finish([(Finish(claim.run_id, claim.task_id, RunOutcome.COMPLETED, 1.0, result='"dear"'), False)])

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from crewtop.config import Schedule
+from crewtop.model.live import Change
 from crewtop.store import housekeeping
 from crewtop.store.database import Database
 from crewtop.worker.schedules import Scheduler
@@ -18,14 +19,18 @@ HOURLY = {"cron": "0 * * * *", "crew": "report", "inputs": {"day": "today"}, "qu
 
 
 class Worker(Scheduler):
-    """A worker's scheduler that remembers which queues it woke."""
+    """A worker's scheduler that remembers which queues it woke, and what it told."""
 
     def __init__(self, database: Database, **fields: Any) -> None:
         self.woke: set[str] = set()
-        super().__init__(database, {"nightly": Schedule(**HOURLY | fields)}, self._remember)
+        self.told: list[Change] = []
+        super().__init__(database, {"nightly": Schedule(**HOURLY | fields)}, self._remember, self._hear)
 
     async def _remember(self, queues: set[str]) -> None:
         self.woke |= queues
+
+    async def _hear(self, changes: list[Change]) -> None:
+        self.told += changes
 
 
 async def let_pass(database: Database, time: str) -> None:
@@ -58,6 +63,13 @@ async def test_a_tick_that_has_come_puts_the_task_in_and_wakes_its_queue(databas
         )
     assert tuple(task) == ("reports", "report", 2, "pending", '{"day": "today"}', 3, "nightly")
     assert worker.woke == {"reports"}
+    [change] = worker.told
+    assert (change.crew, change.old_status, change.new_status, change.actor) == (
+        "report",
+        None,
+        "pending",
+        "schedule nightly",
+    )
     assert await one(
         database,
         """SELECT last_task = (SELECT id FROM crewtop.tasks) AND last_at = date_trunc('hour', now())
