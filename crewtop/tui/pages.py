@@ -6,6 +6,7 @@ from crewtop.tui.actions import View
 from crewtop.tui.manner import Manner
 from crewtop.tui.options import ScreenOptions
 from crewtop.tui.views.charts import Charts
+from crewtop.tui.views.events import Events
 from crewtop.tui.views.failures import FailureGroups
 from crewtop.tui.views.models import Models
 from crewtop.tui.views.operations import Operations
@@ -23,6 +24,7 @@ def pages(manner: Manner, options: ScreenOptions) -> dict[View, Page]:
         FailureGroups(manner),
         Workers(manner, options.pool_worker),
         Models(manner),
+        Events(manner),
         Operations(manner),
         Charts(manner),
     )
