@@ -39,6 +39,7 @@ from crewtop.model.snapshot import (
     TaskDetail,
     TaskPage,
     TaskRow,
+    Throttle,
     WorkerRow,
 )
 from crewtop.model.spending import ModelUsage, Spending, Spent, SpentIn
@@ -136,6 +137,11 @@ SERIES = tuple(
         wait_p95=max(0.05, _wave(i, 0.4, 0.25, 2.1)),
         run_p95=_wave(i, 29, 5, 41),
         spend=max(0.0, _wave(i, 0.006, 0.002, 0.0095)),
+        wait_p50=max(0.02, _wave(i, 0.1, 0.04, 0.2)),
+        wait_p99=max(0.1, _wave(i, 0.9, 0.5, 4.0)),
+        run_p50=_wave(i, 7, 1, 9),
+        run_p99=_wave(i, 44, 8, 63),
+        oldest=max(0.0, _wave(i, 4, 3, 362)),
     )
     for i in range(90)
 )
@@ -198,6 +204,37 @@ BUSY = Snapshot(
     spend_per_hour=usd("3.41"),
     spend_today=usd("61.20"),
 )
+
+INCIDENT = replace(
+    BUSY,
+    redis=Health(False, None, "connection refused by db1:6379"),
+    queues=(
+        replace(
+            QUEUES[0],
+            failed=4_120,
+            error_rate=0.62,
+            done_per_minute=31,
+            level=0.41,
+            oldest=1_262.0,
+            no_worker=("refund",),
+        ),
+        *QUEUES[1:3],
+        replace(QUEUES[3], ready=204, oldest=71.0, throttled=(Throttle("product", "deepseek", 27.0),)),
+        *QUEUES[4:],
+    ),
+    workers=(
+        replace(WORKERS[0], clock_offset=-4.2),
+        replace(WORKERS[1], state="late", heartbeat_age=41.0, cpu_percent=None, memory_bytes=None),
+        WORKERS[2],
+        replace(WORKERS[3], heartbeat_age=74.0, busy=2),
+    ),
+    running=(
+        *RUNNING,
+        replace(RUNNING[1], task_id=48_993, run_id=9_214, age=912, idle=9, stuck="over budget: 15m 12s of 10m"),
+        replace(RUNNING[2], task_id=48_994, run_id=9_215, worker_id="db2-19aa04", stuck="lease expired 14s ago"),
+    ),
+)
+"""Workers that died, a queue that fails, one without workers, stuck runs, a provider that says no, and no Redis."""
 
 EMPTY = Snapshot(
     at=NOW,

@@ -14,21 +14,9 @@ from crewtop.tui.manner import Manner
 from crewtop.tui.views.charts import Charts
 from tests.tui.fixtures import BUSY, EMPTY, SERIES
 
-FULL = replace(
-    BUSY,
-    series=tuple(
-        replace(
-            point,
-            failed=2,
-            oldest=10.0 + i,
-            wait_p50=(point.wait_p95 or 0) / 3,
-            wait_p99=(point.wait_p95 or 0) * 2,
-            run_p50=(point.run_p95 or 0) / 3,
-            run_p99=(point.run_p95 or 0) * 2,
-        )
-        for i, point in enumerate(SERIES)
-    ),
-)
+UNKNOWN = {"oldest": None, "wait_p50": None, "wait_p99": None, "run_p50": None, "run_p99": None}
+PARTLY = replace(BUSY, series=tuple(replace(point, **UNKNOWN) for point in SERIES))
+FULL = replace(BUSY, series=tuple(replace(point, failed=2, oldest=10.0 + i) for i, point in enumerate(SERIES)))
 
 
 def text(curves: list[Curve], cells: int, height: int, ascii_only: bool = False) -> list[str]:
@@ -142,10 +130,10 @@ def test_the_picture_moves_only_when_a_bucket_is_over() -> None:
 
 
 def test_what_is_not_known_is_not_drawn() -> None:
-    drawn = "\n".join(shown(page(BUSY), 120, 35))
+    drawn = "\n".join(shown(page(PARTLY), 120, 35))
     assert "oldest, right" not in drawn
     assert "p50" not in drawn
-    nothing = replace(BUSY, series=tuple(replace(point, run_p95=None, wait_p95=None) for point in SERIES))
+    nothing = replace(PARTLY, series=tuple(replace(point, run_p95=None, wait_p95=None) for point in PARTLY.series))
     assert "nothing is known of this time" in "\n".join(shown(page(nothing), 120, 35))
 
 
