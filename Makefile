@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo test check format peers chaos bench bench-engine lock screenshots
+.PHONY: install demo test check format peers chaos bench bench-engine lock screenshots keys
 
 install: .venv/installed
 
@@ -58,3 +58,6 @@ lock: install
 
 screenshots: install
 	$(BIN)/python -m tests.snapshots.pictures
+
+keys: install
+	$(BIN)/crewtop keys --markdown > docs/keys.md

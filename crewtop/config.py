@@ -105,6 +105,8 @@ class ScreenSettings(_Table):
 
     columns: of the task list; empty: all that fit. production: patterns such as "prod*" and "*@db1*" for the
     database@host of a connection that wears production_theme. bell rings the terminal's for a new alert.
+    on_hangup: what becomes of the pool beside a screen whose terminal is gone: "hand back" gives it its grace as any
+    other end does; with "finish" it goes on alone until what it runs is done.
     The screen takes a first look at these in commands/style.py, before there are settings.
     """
 
@@ -116,6 +118,7 @@ class ScreenSettings(_Table):
     columns: tuple[str, ...] = ()
     production: tuple[str, ...] = ()
     production_theme: str = "crewtop-production"
+    on_hangup: Literal["hand back", "finish"] = "hand back"
     no_progress_seconds: Seconds = NO_PROGRESS_SECONDS
     undo_minutes: Annotated[float, Field(ge=0, le=1_440)] = UNDO_MINUTES
 

@@ -7,13 +7,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import typer
 
 from crewtop.config import Configuration
-from crewtop.worker.main import own_environment, worker_command
+from crewtop.worker.main import FINISH, own_environment, worker_command
 from crewtop.worker.work import registered
 
 LOG_BYTES = 10 * 1024 * 1024
@@ -29,6 +29,7 @@ class Pool:
 
     def __init__(self, command: Sequence[str], env: Mapping[str, str], log: Path) -> None:
         self._command, self._env, self._log = command, env, log
+        self.left = False
         self._over = threading.Event()
         self.process = self._start()
         self._keeper = threading.Thread(target=self._keep, name="pool", daemon=True)
@@ -39,6 +40,14 @@ class Pool:
         self._over.set()
         self._keeper.join()
         end(self.process, grace_seconds, f"draining the pool, log in {self._log}")
+
+    def leave(self) -> None:
+        """Let it finish what it runs, however long that takes, and end on its own, without anybody waiting for it."""
+        self._over.set()
+        self._keeper.join()
+        if self.process.poll() is None:
+            self.process.send_signal(FINISH)
+        self.left = True
 
     def _start(self) -> subprocess.Popen[bytes]:
         with self._log.open("ab") as output:
@@ -71,7 +80,8 @@ def pool_worker(
     try:
         yield pool
     finally:
-        pool.end(configuration.settings.worker.grace_seconds)
+        if not pool.left:
+            pool.end(configuration.settings.worker.grace_seconds)
 
 
 def end(process: subprocess.Popen[bytes], grace_seconds: float, doing: str) -> None:
@@ -83,7 +93,8 @@ def end(process: subprocess.Popen[bytes], grace_seconds: float, doing: str) -> N
         process.wait(1.0)
         return
     except subprocess.TimeoutExpired:
-        typer.echo(f"crewtop: {doing} (up to {grace_seconds:g} s, Ctrl-C hurries)", err=True)
+        with suppress(OSError):  # the terminal may be what was lost
+            typer.echo(f"crewtop: {doing} (up to {grace_seconds:g} s, Ctrl-C hurries)", err=True)
     try:
         process.wait(grace_seconds + KILL_AFTER_GRACE_SECONDS)
     except KeyboardInterrupt:

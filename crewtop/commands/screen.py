@@ -36,13 +36,13 @@ def open_screen(
     """
     # Importing makes a great many objects and no garbage: without this the collector costs a tenth of the start.
     gc.disable()
-    from crewtop.tui.app import run_screen
+    from crewtop.tui.app import HUNG_UP, run_screen
     from crewtop.tui.options import ScreenOptions
     from crewtop.tui.theme import DEFAULT, PRODUCTION
 
     source = Opening(load)
     with ExitStack() as stack:
-        worker_id = None
+        worker_id, finish = None, None
         if pool:
             from crewtop.commands.pool import pool_worker, store_environment, store_flags
             from crewtop.worker.identity import worker_id_of
@@ -52,6 +52,7 @@ def open_screen(
                 pool_worker(configuration, pool, store_flags(configuration), store_environment(configuration))
             )
             worker_id = worker_id_of(worker.process.pid)
+            finish = worker.leave if configuration.settings.screen.on_hangup == "finish" else None
         options = ScreenOptions(
             theme=style.theme or DEFAULT,
             theme_folder=theme_folder(),
@@ -69,6 +70,7 @@ def open_screen(
             production=style.production,
             production_theme=style.production_theme or PRODUCTION,
             first_run=first_run(first_run_marker()),
+            views=style.views,
         )
 
         async def background() -> None:
@@ -79,7 +81,13 @@ def open_screen(
                 if beside is not None:
                     group.create_task(beside())
 
-        return run_screen(source.reach, options, background=background)
+        try:
+            code = run_screen(source.reach, options, background=background)
+        except SystemExit as left:  # a signal
+            code = int(left.code or 0)
+        if code == HUNG_UP and finish is not None:
+            finish()
+        return code
 
 
 def _machinery() -> tuple[type[Monitor], Callable[..., AbstractAsyncContextManager[Stores]]]:

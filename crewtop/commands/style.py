@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,8 +20,8 @@ class Style:
     """How the screen is to look: first as far as flags say, then with what [screen] says about the rest.
 
     theme, interval and production_theme None are left to the defaults. interval in seconds. production: patterns of
-    connections that get production_theme. columns: of the task list, all that fit where empty. The rest is as in
-    crewtop.tui.options.
+    connections that get production_theme. columns: of the task list, all that fit where empty. views: saved filters by
+    name. The rest is as in crewtop.tui.options.
     """
 
     theme: str | None = None
@@ -36,6 +36,7 @@ class Style:
     columns: tuple[str, ...] = ()
     production: tuple[str, ...] = ()
     production_theme: str | None = None
+    views: Mapping[str, str] = field(default_factory=dict)
 
 
 def styled(style: Style, file: Path | None) -> Style:
@@ -43,7 +44,8 @@ def styled(style: Style, file: Path | None) -> Style:
 
     The settings check it properly later; a mistake in the file is shown then, and counts as nothing here.
     """
-    look = _Look(_table(file), os.environ)
+    look = _Look(_table(file, "screen"), os.environ)
+    views = {name: text for name, text in _table(file, "views").items() if isinstance(text, str)}
     return replace(
         style,
         theme=style.theme or look.at("theme", _text, None),
@@ -54,6 +56,7 @@ def styled(style: Style, file: Path | None) -> Style:
         columns=look.at("columns", _texts, style.columns),
         production=look.at("production", _texts, style.production),
         production_theme=look.at("production_theme", _text, style.production_theme),
+        views=views,
     )
 
 
@@ -93,10 +96,10 @@ def first_run(marker: Path) -> bool:
     return True
 
 
-def _table(file: Path | None) -> Mapping[str, object]:
+def _table(file: Path | None, name: str) -> Mapping[str, object]:
     try:
         path = toml.find(file)
-        table = toml.read(path).get("screen", {}) if path else {}
+        table = toml.read(path).get(name, {}) if path else {}
     except CrewtopError:
         return {}
     return table if isinstance(table, dict) else {}

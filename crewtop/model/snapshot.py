@@ -176,6 +176,11 @@ class Snapshot:
     host: str = ""
 
     @property
+    def where(self) -> str:
+        """Which database this is, in words."""
+        return f"{self.database} on {self.host}" if self.host else self.database
+
+    @property
     def backlog(self) -> int:
         """Tasks that wait for a worker now or soon: ready and backing off."""
         return sum(queue.ready + queue.retry for queue in self.queues)

@@ -20,9 +20,15 @@ Depth = Mapping[str, Counter[str]]
 
 
 def assemble(
-    raw: Mapping[str, Any], name: str, window: Window, postgres: Health, redis: Health, no_progress_seconds: float
+    raw: Mapping[str, Any],
+    name: str | None,
+    window: Window,
+    postgres: Health,
+    redis: Health,
+    no_progress_seconds: float,
 ) -> Snapshot:
-    """A Snapshot of raw, as store/snapshot.sql lays it out; name is what the database is called."""
+    """A Snapshot of raw, as store/snapshot.sql lays it out; name is what the database is called, if not by
+    its own name."""
     at = datetime.fromisoformat(raw["at"])
     now = at.timestamp()
     workers = tuple(_worker(row) for row in raw["workers"] or ())
@@ -31,7 +37,7 @@ def assemble(
     queues = tuple(_queue(row, raw, depth, window, workers, now) for row in raw["queues"] or ())
     return Snapshot(
         at=at,
-        database=name,
+        database=name or raw["database"],
         postgres=postgres,
         redis=redis,
         window_seconds=window.seconds,

@@ -14,6 +14,7 @@ from crewtop import operations
 from crewtop.model.errors import Unavailable
 from crewtop.model.failures import Failures
 from crewtop.model.filters import TaskFilter
+from crewtop.model.live import Happenings
 from crewtop.model.money import Money
 from crewtop.model.operations import (
     UNDO_MINUTES,
@@ -26,8 +27,9 @@ from crewtop.model.operations import (
     Scope,
     Target,
 )
-from crewtop.model.snapshot import Body, Excerpt, Health, LogLines, Snapshot, TaskDetail, TaskPage
+from crewtop.model.snapshot import Body, Excerpt, Health, LogLines, RunningRow, Snapshot, TaskDetail, TaskPage
 from crewtop.model.spending import Spending
+from crewtop.monitor import events
 from crewtop.monitor.assemble import assemble
 from crewtop.monitor.money import spending
 from crewtop.monitor.window import HOUR_SECONDS, Window
@@ -50,11 +52,12 @@ class Monitor:
     ) -> None:
         self._database = opened.database
         self._live = opened.live
-        self._name = "embedded" if opened.addresses.embedded else opened.database.name
-        self._host = "embedded" if opened.addresses.embedded else opened.database.host
+        self._name = "embedded" if opened.addresses.embedded else None
+        self._host = "" if opened.addresses.embedded else opened.database.host
         self._no_progress_seconds = no_progress_seconds
         self._undo_within = undo_within
         self._window = Window(WINDOW_SECONDS)
+        self._running: tuple[RunningRow, ...] = ()
         self._one_at_a_time = asyncio.Lock()
 
     async def snapshot(self) -> Snapshot:
@@ -88,6 +91,7 @@ class Monitor:
         )
         postgres = Health(True, latency, f"PostgreSQL {raw['version'].split()[0]}")
         picture = assemble(raw, self._name, self._window, postgres, await redis, self._no_progress_seconds)
+        self._running = picture.running
         return replace(picture, pooled=self._database.pooled, host=self._host)
 
     async def tasks(self, task_filter: TaskFilter, sort: str, limit: int) -> TaskPage:
@@ -138,6 +142,10 @@ class Monitor:
     def resume(self, operation_id: int) -> AsyncIterator[Operation]:
         """Work off what is left of an operation; tells how far it has come. Raises Refused where it is over."""
         return operations.resume(self._database, self._live, operation_id)
+
+    def events(self, *, logs: bool) -> AsyncIterator[Happenings]:
+        """What happened lately, then what happens; with lines of running tasks' output if logs."""
+        return events.follow(self._live, logs, lambda: self._running)
 
     async def act(self, order: Order, targets: Sequence[Target]) -> OperationResult:
         """Apply an operator's action to the tasks as seen."""

@@ -27,7 +27,7 @@ def _header(snapshot: Snapshot, paper: Paper) -> list[str]:
     live = [worker for worker in snapshot.workers if worker.state in ("running", "draining")]
     return [
         "crewtop",
-        paper.safe(snapshot.database),
+        paper.safe(snapshot.where),
         f"postgres {_health(snapshot.postgres)}",
         f"redis {_health(snapshot.redis)}",
         f"{len(live)} {'worker' if len(live) == 1 else 'workers'}",

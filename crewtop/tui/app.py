@@ -31,6 +31,9 @@ from crewtop.tui.wants import Stream, Want, ask, follow
 HUNG_UP = 128 + signal.SIGHUP
 """The exit code of a screen whose terminal is gone, whether or not a signal said so."""
 
+STREAM_SECONDS = 0.05
+"""Between two paintings of what a stream tells."""
+
 FILES_SECONDS = 2.0
 """How often it is looked whether themes or keys were saved."""
 
@@ -67,6 +70,7 @@ class CrewtopApp(App[int], inherit_bindings=False):
         self._orders = Orders(self, session, reach, self._show, self._settled)
         self._followed: tuple[Stream, asyncio.Task[None]] | None = None
         self.heard: Stream | None = None
+        self._soon = False
         self._job: Job | None = None
         interval = lambda: session.interval  # noqa: E731
         self._snapshots: Feed[Snapshot] = Feed(self._ask_snapshot, self._told, self._failed, interval)
@@ -202,7 +206,7 @@ class CrewtopApp(App[int], inherit_bindings=False):
                 if self.session.page.stream == stream:
                     self.heard = stream
                     self.session.page.told(stream, item)
-                    self._show()
+                    self._show_soon()
         except Unavailable:
             await asyncio.sleep(self.session.interval)
             self._followed = None
@@ -240,6 +244,16 @@ class CrewtopApp(App[int], inherit_bindings=False):
         self._write(self._title.show(session.title))
         self._follow()
         self._prepare()
+
+    def _show_soon(self) -> None:
+        """Show what a stream told, but not more often than anybody could read."""
+        if not self._soon:
+            self._soon = True
+            self.set_timer(STREAM_SECONDS, self._show_now)
+
+    def _show_now(self) -> None:
+        self._soon = False
+        self._show()
 
     def _wear(self, look: Look) -> None:
         self._look = look

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import select
 import sys
-from typing import Any
+from contextlib import suppress
+from typing import Any, TextIO
 
 from textual.driver import Driver
 
@@ -16,6 +17,22 @@ from crewtop.tui import title
 
 _POINTER_SHAPE = "\x1b]22;"
 """Ours is always the same, and an old Linux console prints what it does not understand."""
+
+
+class _Lost:
+    """A terminal that may be gone: what is written to it then is lost, and that is all."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, text: str) -> None:
+        with suppress(OSError):
+            self._file.write(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._file.flush()
+
 
 if sys.platform != "win32":
     from textual.drivers.linux_driver import LinuxDriver
@@ -26,12 +43,22 @@ if sys.platform != "win32":
         def __init__(self, *arguments: Any, **options: Any) -> None:
             super().__init__(*arguments, **options)
             if sys.__stdout__ is not None:
-                self._file = sys.__stdout__  # `crewtop 2> log` must not send the picture into the log
+                # `crewtop 2> log` must not send the picture into the log.
+                lost: Any = _Lost(sys.__stdout__)
+                self._file = lost
 
         def write(self, data: str) -> None:
             """Send data to the terminal."""
             if not data.startswith(_POINTER_SHAPE):
                 super().write(data)
+
+        def _sigcont_application(self, *_: object) -> None:
+            """Take the terminal over again after a suspension.
+
+            SIGCONT comes along with SIGHUP too when the terminal is gone: then there is nothing to take over.
+            """
+            if self._must_signal_resume:
+                super()._sigcont_application()
 
         def start_application_mode(self) -> None:
             """Take the terminal over."""

@@ -8,10 +8,14 @@ from crewtop.tui.keymap import Keymap, KeysError
 from crewtop.tui.options import ScreenOptions
 from crewtop.tui.reload import Watched
 from crewtop.tui.theme import Theme
+from crewtop.tui.views.taskrows import TASK_COLUMNS
 
 
 class Files:
-    """themes by name and the keymap, as the files have them; problems: a line for each thing that is wrong in them."""
+    """themes by name and the keymap, as the files have them.
+
+    problems: a line for each thing that is wrong in them, or in the options.
+    """
 
     def __init__(self, options: ScreenOptions) -> None:
         self._options = options
@@ -32,3 +36,7 @@ class Files:
             self.keymap = keymap.read(self._options.keys_file, COMMANDS)
         except KeysError as error:
             self.problems.append(str(error))
+        known = [column.title.lower() for column in TASK_COLUMNS]
+        for name in self._options.columns:
+            if name not in known:
+                self.problems.append(f"[screen] columns: there is no {name!r}: use {', '.join(known)}")

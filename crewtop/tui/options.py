@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -22,7 +23,7 @@ class ScreenOptions:
     acting keys refuse. mouse false leaves clicks and the wheel to the terminal; bell rings it for a new alert.
     columns of the task list, by name and in order; empty: all that fit. production are the patterns of
     crewtop.tui.theme.is_production for connections that wear production_theme. first_run: this user has not seen the
-    screen before.
+    screen before. views are saved filters by name.
     """
 
     theme: str = DEFAULT
@@ -41,3 +42,4 @@ class ScreenOptions:
     production: tuple[str, ...] = ()
     production_theme: str = PRODUCTION
     first_run: bool = False
+    views: Mapping[str, str] = field(default_factory=dict)

@@ -20,7 +20,7 @@ def pages(manner: Manner, options: ScreenOptions) -> dict[View, Page]:
     """The views, in the order of their keys."""
     made: tuple[Page, ...] = (
         Overview(manner),
-        Tasks(manner, options.columns),
+        Tasks(manner, options.columns, options.views),
         FailureGroups(manner),
         Workers(manner, options.pool_worker),
         Models(manner),

@@ -32,6 +32,8 @@ from crewtop.tui.views.problems import problems
 from crewtop.tui.views.question import Blank, Question, about_all, about_id
 from crewtop.tui.views.tasks import Tasks
 
+FIRST_RUN = "Arrows and Enter look around, Esc goes back, ? explains the keys, : finds every command, q quits."
+
 
 class Session:
     """Feed it snapshots and keys, ask it for frames. press returns what is to be done outside.
@@ -54,7 +56,7 @@ class Session:
         self.page: Page = self.pages[View.OVERVIEW]
         self.acting = Acting(self.manner)
         self.picture = Picture(clock)
-        self.message: list[tuple[str, Role]] = []
+        self.message: list[tuple[str, Role]] = [(FIRST_RUN, "accent")] if options.first_run else []
         self.overlay: Help | Palette | Question | None = None
         self.latencies = (Steady(), Steady())
         self.body_top, self.body_height = 3, 20
@@ -82,12 +84,12 @@ class Session:
 
     def take(self, snapshot: Snapshot) -> None:
         """A new snapshot. While the picture is frozen it is only kept."""
+        self._recognise(snapshot)
         if self.options.title:
-            snapshot = replace(snapshot, database=self.options.title)
+            snapshot = replace(snapshot, database=self.options.title, host="")
         alarming = {f"{p.kind} {p.name}" for p in problems(snapshot) if p.role == "wrong"}
         self.alarms += len(alarming - self._alarming)
         self._alarming = alarming
-        self._recognise(snapshot)
         if self.picture.take(snapshot):
             self._show()
 
@@ -117,7 +119,7 @@ class Session:
         if wanted not in self.themes:
             problems.append(f"theme {wanted!r} is unknown: use one of {', '.join(self.themes)}")
         self.theme = wanted if wanted in self.themes else DEFAULT
-        self.message = [(safe(problem), "watch") for problem in problems]
+        self.message += [(safe(problem), "watch") for problem in problems]
 
     def fail(self, reason: str) -> None:
         """No snapshot this time; the reason in one line. The last one stays."""

@@ -70,8 +70,13 @@ async def work(
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
                 loop.add_signal_handler(number, supervisor.drain, settings.worker.grace_seconds)
+            loop.add_signal_handler(FINISH, supervisor.drain, None)
             await supervisor.run()
     return 0
+
+
+FINISH = signal.SIGUSR1
+"""Asks a worker to finish what it runs, however long that takes, and to end."""
 
 
 def log_to_stderr(*, as_json: bool) -> None:

@@ -145,6 +145,8 @@ async def site(database: Database, dsn: str, redis_url: str, live: Any, tmp_path
         "PYTHONPATH": str(ROOT),
         "MARKS": str(tmp_path / "marks"),
         "COLUMNS": "120",
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),  # a developer's own keys and themes must not reach a test
+        "XDG_STATE_HOME": str(tmp_path / "state"),
     }
     queue = Queue(Stores(database, live, Addresses(dsn, redis_url, "", embedded=False)), 2**20)
     with ExitStack() as stack:

@@ -19,7 +19,7 @@ import asyncpg
 import psutil
 import pytest
 
-from tests.e2e.conftest import ROOT, Site
+from tests.e2e.conftest import ROOT, WITHOUT_CREWAI, Site
 from tests.tui.terminal import Terminal
 
 pytestmark = pytest.mark.xdist_group("pty")
@@ -31,19 +31,21 @@ def screen(site: Site, *flags: str) -> Iterator[tuple[Terminal, subprocess.Popen
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
     env = {name: value for name, value in site.env.items() if name not in ("COLUMNS", "NO_COLOR")}
+    env["PYTHONPATH"] = f"{WITHOUT_CREWAI}{os.pathsep}{env['PYTHONPATH']}"  # of the pool: these crews need none of it
     process = subprocess.Popen(
         [sys.executable, "-m", "crewtop", "--data-dir", str(site.folder), *flags],
         cwd=ROOT, env=env | {"TERM": "xterm-256color"}, stdin=theirs, stdout=theirs, stderr=theirs,
         start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
     )  # fmt: skip
     os.close(theirs)
+    terminal = Terminal(ours, -1, -1, 120, 40)
     try:
-        yield Terminal(ours, -1, -1, 120, 40), process
+        yield terminal, process
     finally:
         if process.poll() is None:
             process.kill()
         process.wait()
-        os.close(ours)
+        terminal.hang_up()
 
 
 async def see(terminal: Terminal, words: str) -> None:
@@ -104,11 +106,30 @@ async def test_a_lost_terminal_ends_the_screen_and_hands_the_pools_work_back(sit
         await see(terminal, "RUNNING NOW")
         await site.until_started(folder)
         below = psutil.Process(process.pid).children(recursive=True)
-        os.kill(process.pid, signal.SIGHUP)
-        assert await gone(process, terminal) != -signal.SIGKILL
+        terminal.hang_up()
+        assert await asyncio.to_thread(process.wait, 60) == 128 + signal.SIGHUP
         _, alive = await asyncio.to_thread(psutil.wait_procs, below, 30)
         assert alive == []
     assert await site.sql("SELECT status FROM crewtop.tasks WHERE id = $1", task_id) == "pending"
+
+
+async def test_a_pool_that_is_to_finish_goes_on_without_its_terminal_and_ends(site: Site) -> None:
+    """Case C26, the other policy: paid work is not thrown away because a connection broke."""
+    folder = site.folder / "gate"
+    folder.mkdir()
+    task_id = await site.queue.enqueue("gate", {"folder": str(folder)})
+    site.env |= {"CREWTOP_WORKER__GRACE_SECONDS": "1", "CREWTOP_SCREEN__ON_HANGUP": "finish"}
+    with screen(site, "--pool", "1") as (terminal, process):
+        await see(terminal, "RUNNING NOW")
+        await site.until_started(folder)
+        below = psutil.Process(process.pid).children(recursive=True)
+        terminal.hang_up()
+        assert await asyncio.to_thread(process.wait, 60) == 128 + signal.SIGHUP
+        await site.until("draining FROM crewtop.workers")
+        (folder / "open").touch()
+        await site.until("status = 'completed' FROM crewtop.tasks WHERE id = $1", task_id)
+        _, alive = await asyncio.to_thread(psutil.wait_procs, below, 30)
+        assert alive == []
 
 
 async def test_a_lost_database_dims_the_screen_and_a_found_one_mends_it(site: Site, dsn: str) -> None:

@@ -258,7 +258,7 @@ async def test_a_picture_says_who_looks_and_where(database: Database, monitor: M
     assert snapshot.role == await one(database, "SELECT current_user")
     assert snapshot.host == "a local socket"
     stores = Stores(database, FastLane(None), Addresses("", None, "", embedded=True))
-    assert (await Monitor(stores, 60).snapshot()).host == "embedded"
+    assert (await Monitor(stores, 60).snapshot()).where == "embedded"
 
 
 @pytest.mark.parametrize(

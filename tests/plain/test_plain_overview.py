@@ -19,7 +19,9 @@ NOW = datetime(2026, 3, 14, 14, 2, 11, tzinfo=UTC)
 
 EMPTY = Snapshot(
     at=NOW,
-    database="shop on db1",
+    database="shop",
+    host="db1",
+    role="ops",
     postgres=Health(up=True, latency=0.0012),
     redis=Health(up=True, latency=0.0004),
     window_seconds=900,

@@ -190,7 +190,9 @@ RUNNING = (
 
 BUSY = Snapshot(
     at=NOW,
-    database="shop on db1",
+    database="shop",
+    host="db1",
+    role="ops",
     postgres=Health(True, 0.0012, "PostgreSQL 18.1"),
     redis=Health(True, 0.0004, "Valkey 8.1"),
     window_seconds=900,
@@ -238,7 +240,9 @@ INCIDENT = replace(
 
 EMPTY = Snapshot(
     at=NOW,
-    database="shop on db1",
+    database="shop",
+    host="db1",
+    role="ops",
     postgres=Health(True, 0.0012),
     redis=Health(True, 0.0004),
     window_seconds=900,

@@ -80,6 +80,12 @@ class Terminal:
     def press(self, keys: str) -> None:
         os.write(self.fd, keys.encode())
 
+    def hang_up(self) -> None:
+        """Close the terminal, as a broken connection does."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
     def order(self, words: str) -> None:
         os.write(self.orders, words.encode() + b"\n")
 

@@ -50,7 +50,8 @@ def lines(session: Session, width: int, height: int) -> list[Line]:
     elif session.picture.shown is None:
         body = [BLANK, line("  ", Span("waiting for the first answer", "muted"))] if session.overlay is None else body
     picture = [*top, *body, *[BLANK] * (room - len(body)), *question, *foot]
-    return picture[:height]
+    cut = session.manner.cut  # a view may need more cells than the narrowest terminals have
+    return [each._replace(spans=clip_spans(each.spans, width, cut)) for each in picture[:height]]
 
 
 def _rule(session: Session, width: int) -> Line:

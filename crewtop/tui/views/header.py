@@ -44,7 +44,9 @@ def top(
     badge = Span(" crewtop ", "badge", True)
     if snapshot is None:
         return Line(spread(joined(badge, "  ", Span("connecting", "muted")), _marks(marks), cells, manner.cut))
-    parts = [Part(0, (badge,)), Part(1, (data(snapshot.database, "text", True),))]
+    parts = [Part(0, (badge,)), Part(1, (data(snapshot.where, "text", True),))]
+    if snapshot.role:
+        parts.append(Part(6, (data(f"as {snapshot.role}", "muted"),)))
     if snapshot.simulated:
         parts.append(Part(0, (Span("SIMULATED", "watch", True),)))
     short = cells < SHORT_CELLS
