@@ -67,11 +67,14 @@ COMMENT ON TABLE crewtop.throttles IS 'Crews whose provider said 429: nothing of
 -- Tasks -------------------------------------------------------------------------------------------------------
 
 CREATE FUNCTION crewtop.fingerprint(error text) RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
--- sha256, since a server that keeps to FIPS has no md5, and what records a failure must not fail.
-RETURN left(encode(sha256(replace(trim(regexp_replace(regexp_replace(left(error, 200),
-    '"[^"]*"?|`[^`]*`?|\Y''[^'']*''?|[[:alnum:]_.:@/+-]*[0-9@][[:alnum:]_.:@/+-]*', '?', 'g'),
-    '[[:space:]]+', ' ', 'g')), chr(92), '/')::bytea), 'hex'), 8);
+-- Not in SQL: that would be taken apart anew, to be inlined, in every statement that writes a task.
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+BEGIN
+    -- sha256, since a server that keeps to FIPS has no md5, and what records a failure must not fail.
+    RETURN left(encode(sha256(replace(trim(regexp_replace(regexp_replace(left(error, 200),
+        '"[^"]*"?|`[^`]*`?|\Y''[^'']*''?|[[:alnum:]_.:@/+-]*[0-9@][[:alnum:]_.:@/+-]*', '?', 'g'),
+        '[[:space:]]+', ' ', 'g')), chr(92), '/')::bytea), 'hex'), 8);
+END $$;
 COMMENT ON FUNCTION crewtop.fingerprint IS
     'Eight hexadecimal digits, the same for errors whose first 200 characters differ only in quoted text, white space, and words with a digit or an @: numbers, ids, addresses.';
 
