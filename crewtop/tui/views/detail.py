@@ -11,7 +11,7 @@ from crewtop.tui.actions import View
 from crewtop.tui.effects import Copy, Effect, Say
 from crewtop.tui.follow import Follow
 from crewtop.tui.manner import Manner
-from crewtop.tui.paint import BLANK, Line, Span, line
+from crewtop.tui.paint import BLANK, Line, Span, clip_spans, line
 from crewtop.tui.reading import Job
 from crewtop.tui.source import Body
 from crewtop.tui.views import detail_head, detail_history, story
@@ -232,7 +232,8 @@ class Detail(Page):
         head = detail_head.lines(self.detail, self.pane, note, width, height, self.manner, self.gone)
         self._head = len(head)
         room = max(1, height - len(head))
-        return [*head, *self._pane_lines(self.detail, width, room)]
+        drawn = [*head, *self._pane_lines(self.detail, width, room)]
+        return [each._replace(spans=clip_spans(each.spans, width, self.manner.cut)) for each in drawn]
 
     def _pane_lines(self, detail: TaskDetail, width: int, room: int) -> list[Line]:
         if self._reads:
