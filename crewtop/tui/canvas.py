@@ -38,12 +38,12 @@ class Canvas(Widget, can_focus=True):
 
     def paint(self, look: Look | None = None) -> None:
         """Bring the screen up to date; a new look repaints all of it."""
+        if look is not None:
+            self._look = look
         size = self.size
         if not size:
             return
         old, self._lines = self._lines, self._frame(size.width, size.height)[: size.height]
-        if look is not None:
-            self._look = look
         if look is not None or len(old) != len(self._lines):
             self.refresh()
             return

@@ -82,7 +82,7 @@ def _explained(key: str, name: str, text: str, cells: int, manner: Manner) -> li
     rows = []
     names = NAME_CELLS if name else 0
     for i, part in enumerate(wrapped(text, cells - KEY_CELLS - names - 6)):
-        first = padded((Span(key if i == 0 else "", "accent"),), KEY_CELLS, mark=manner.cut)
+        first = (*padded((Span(key if i == 0 else "", "accent"),), KEY_CELLS - 1, mark=manner.cut), Span(" "))
         second = padded((Span(name if i == 0 else ""),), names, mark=manner.cut) if name else ()
         rows.append(joined("  ", first, second, "  ", Span(part, "muted")))
     return rows
