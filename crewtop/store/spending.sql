@@ -35,7 +35,7 @@ SELECT json_build_object(
 'days', (SELECT json_agg(d) FROM (
     SELECT extract(epoch FROM date_bin('1 day', at, 'epoch'))::bigint AS at, sum(calls) AS calls,
            sum(unpriced) AS unpriced, sum(cost)::text AS cost
-    FROM crewtop.model_stats WHERE at >= date_bin('1 day', now(), 'epoch') - make_interval(days => $2 - 1) GROUP BY 1) AS d),
+    FROM crewtop.model_stats WHERE at >= date_bin('1 day', now(), 'epoch') - make_interval(hours => 24 * ($2 - 1)) GROUP BY 1) AS d),
 'last_hour', (
     SELECT json_build_object('calls', coalesce(sum(calls), 0), 'unpriced', coalesce(sum(unpriced), 0),
                              'cost', coalesce(sum(cost), 0)::text)

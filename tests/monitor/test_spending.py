@@ -92,6 +92,21 @@ async def test_only_the_hours_asked_for_count_and_days_go_further(database: Data
     assert steps == {timedelta(hours=1)}
 
 
+async def test_a_day_is_utcs_in_whichever_zone_the_server_counts_days(database: Database, dsn: str) -> None:
+    """Fourteen days that hold a change of clocks are not fourteen times 24 hours."""
+    await spend(database, "1")
+    oldest = "SELECT date_bin('1 day', now(), 'epoch') - interval '312 hours'"
+    await one(database, f"UPDATE crewtop.model_stats SET at = ({oldest}) + interval '10 min'")
+    day = (await one(database, "SELECT now()")).timetuple().tm_yday
+    zone = f"STD0DST,J{(day - 6) % 365 + 1},J{(day + 100) % 365 + 1}"  # forward five days ago
+    name = await one(database, "SELECT current_database()")
+    await one(database, f"ALTER DATABASE {name} SET TimeZone = '{zone}'")
+    async with Database(dsn, application_name="test") as elsewhere:
+        assert await one(elsewhere, "SHOW TimeZone") == zone
+        opened = Stores(elsewhere, FastLane(None), Addresses("", None, "", embedded=False))
+        assert (await Monitor(opened, no_progress_seconds=60).spending(24)).days[0].cost.known == 1
+
+
 async def test_what_failed_for_good_cost_all_its_attempts(database: Database, monitor: Monitor) -> None:
     await put(database, "a", max_attempts=2)
     for _ in range(2):
