@@ -12,8 +12,8 @@ class Hindrances:
     """All that may keep a pending or resting task from being claimed.
 
     not_before: when it is due, None once it is; limited: 'queue' or 'crew' where a limit of it is used up, at_once: so
-    many run at once, a_minute: so many start a minute; has_worker: a live worker that does not drain would claim it;
-    before: how many tasks its queue hands out sooner, each priority's counted up to a limit.
+    many run at once, a_minute: so many start a minute; has_worker: a live worker that has slots and does not drain
+    would claim it; before: how many tasks its queue hands out sooner, each priority's counted up to a limit.
     """
 
     not_before: datetime | None

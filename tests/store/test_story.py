@@ -118,7 +118,12 @@ async def test_without_a_worker_for_it_it_says_what_is_missing(database: Databas
     assert await why(database, task_id) == missing
     await lease.heartbeat(database, beat("w1"))
     assert await why(database, task_id) == "it is the next of its queue"
-    for blow in ("draining = true", "draining = false, heartbeat_at = now() - interval '1 h'", "queues = '{other}'"):
+    for blow in (
+        "draining = true",
+        "draining = false, slots = 0",
+        "slots = 1, heartbeat_at = now() - interval '1 h'",
+        "heartbeat_at = now(), queues = '{other}'",
+    ):
         await one(database, f"UPDATE crewtop.workers SET {blow}")
         assert await why(database, task_id) == missing
 
