@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 from importlib.resources import files
 from typing import Any, Self, cast
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import asyncpg
 from asyncpg.pool import PoolConnectionProxy
@@ -165,7 +165,8 @@ class Database:
         parts = urlsplit(self.dsn)
         if not parts.scheme.startswith("postgres") or "@" in parts.path:
             return ""
-        return parts.netloc.rpartition("@")[2] or "a local socket"
+        host = parts.netloc.rpartition("@")[2] or ",".join(parse_qs(parts.query).get("host", ()))
+        return "a local socket" if host[:1] in ("", "/") else host
 
     async def _opened(self) -> asyncpg.Pool[asyncpg.Record]:
         async with self._opening:

@@ -11,6 +11,7 @@ import pytest
 from crewtop.live.fast_lane import FastLane
 from crewtop.model.errors import CrewtopError, Refused, Unavailable
 from crewtop.model.filters import TaskFilter
+from crewtop.model.ledger import BEATS_A_LEASE
 from crewtop.model.money import Money
 from crewtop.model.operations import Action, Order, Target
 from crewtop.model.pricing import Tokens
@@ -20,7 +21,7 @@ from crewtop.monitor.monitor import Monitor
 from crewtop.store import housekeeping, lease, ledger, operations
 from crewtop.store.database import Database
 from crewtop.stores import Addresses, Stores
-from tests.store.helpers import beat, call, due, end, expire, one, put, take
+from tests.store.helpers import LEASE, beat, call, due, end, expire, one, put, take
 
 
 @pytest.fixture
@@ -154,19 +155,23 @@ async def test_spend_knows_what_it_does_not_know(database: Database, monitor: Mo
     assert snapshot.queues[0].cost_per_1000 == Money(Decimal(250), unknown=1, calls=2)
 
 
-async def test_workers_are_judged_by_their_lease_and_never_vanish_with_redis(
+async def test_workers_are_late_after_three_missed_beats_and_never_vanish_with_redis(
     database: Database, tmp_path: Path
 ) -> None:
     away = FastLane(f"unix://{tmp_path}/none")
     monitor = Monitor(Stores(database, away, Addresses("", None, "", embedded=False)), 60)
-    for worker in ("alive", "late", "stopped"):
+    for worker in ("alive", "slow", "late", "stopped"):
         await lease.heartbeat(database, beat(worker))
     await lease.heartbeat(database, beat("draining", draining=True))
-    await one(database, "UPDATE crewtop.workers SET heartbeat_at = now() - interval '31 s' WHERE id = 'late'")
+    silent = "UPDATE crewtop.workers SET heartbeat_at = now() - make_interval(secs => $1) WHERE id = $2"
+    a_beat = LEASE / BEATS_A_LEASE
+    await one(database, silent, 2 * a_beat, "slow")
+    await one(database, silent, 3 * a_beat + 0.1, "late")
     await lease.stop_worker(database, "stopped")
     snapshot = await monitor.snapshot()
     assert {worker.id: worker.state for worker in snapshot.workers} == {
         "alive": "running",
+        "slow": "running",
         "late": "late",
         "stopped": "stopped",
         "draining": "draining",
@@ -268,6 +273,7 @@ async def test_a_picture_says_who_looks_and_where(database: Database, monitor: M
         ("postgresql://me:secret@db1:6432/shop", "db1:6432"),
         ("postgresql://me:se@cret@db1,db2:5433/shop", "db1,db2:5433"),
         ("postgresql:///shop?host=/run/pg", "a local socket"),
+        ("postgresql:///shop?user=me&password=secret&host=db1", "db1"),
         ("postgresql://me:p/ss@db1/shop", ""),
         ("host=db1 password=secret", ""),
     ],
