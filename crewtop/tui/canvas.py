@@ -12,7 +12,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from crewtop.tui.look import Look
-from crewtop.tui.paint import BLANK, Line, changed
+from crewtop.tui.paint import BLANK, Line, changes
 
 WHEEL_LINES = 3
 
@@ -47,11 +47,9 @@ class Canvas(Widget, can_focus=True):
         if look is not None or len(old) != len(self._lines):
             self.refresh()
             return
-        regions = []
+        regions: list[Region] = []
         for y, (before, after) in enumerate(zip(old, self._lines, strict=True)):
-            span = changed(before, after, size.width)
-            if span is not None:
-                regions.append(Region(span[0], y, span[1] - span[0], 1))
+            regions += [Region(start, y, end - start, 1) for start, end in changes(before, after, size.width)]
         if regions:
             self.refresh(*regions)
 

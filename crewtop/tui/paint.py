@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
@@ -39,6 +39,9 @@ class Line(NamedTuple):
 
 Spans = tuple[Span, ...]
 BLANK = Line()
+
+NEAR_CELLS = 8
+"""Changes nearer to each other than so many cells are sent as one: to move the cursor costs about as much."""
 
 
 def line(*parts: Span | str | Spans, ground: Ground = "ground") -> Line:
@@ -137,25 +140,43 @@ def bar(parts: Sequence[Part], cells: int, gap: int = 3) -> Spans:
     return tuple(spans)
 
 
-def changed(old: Line, new: Line, cells: int) -> tuple[int, int] | None:
-    """The columns (start, end) in which two lines of so many cells differ, or None.
+def changes(old: Line, new: Line, cells: int) -> list[tuple[int, int]]:
+    """The columns (start, end) of each part in which two lines of so many cells differ, from left to right.
 
     Only these go to the terminal: a ticking figure costs its own few bytes, not its line's.
     """
     if old == new:
-        return None
+        return []
     if (old.ground, old.dim) != (new.ground, new.dim):
-        return 0, cells
-    start = 0
-    for before, after in zip(old.spans, new.spans, strict=False):
-        if before != after:
+        return [(0, cells)]
+    found: list[tuple[int, int]] = []
+    for start, end, same in _compared(old.spans, new.spans, cells):
+        if same:
+            continue
+        if found and start - found[-1][1] < NEAR_CELLS:
+            start = found.pop()[0]
+        found.append((start, end))
+    return found
+
+
+def _compared(old: Spans, new: Spans, cells: int) -> Iterator[tuple[int, int, bool]]:
+    """Two lines cut where spans of both end: where each piece starts and ends, and whether it is the same in both."""
+    before, after = iter(old), iter(new)
+    at = left = right = 0
+    pieces: tuple[list[Span], list[Span]] = [], []
+    while True:
+        one = next(before, None) if left <= right else None
+        other = next(after, None) if right <= left else None
+        if one is None and other is None:
             break
-        start += cell_len(after.text)
-    if width(old.spans) != width(new.spans):
-        return start, cells
-    end = width(new.spans)
-    for before, after in zip(reversed(old.spans), reversed(new.spans), strict=False):
-        if before != after or end <= start:
-            break
-        end -= cell_len(after.text)
-    return start, max(start + 1, end)
+        if one is not None:
+            pieces[0].append(one)
+            left += cell_len(one.text)
+        if other is not None:
+            pieces[1].append(other)
+            right += cell_len(other.text)
+        if left == right:
+            yield at, left, pieces[0] == pieces[1]
+            at, pieces = left, ([], [])
+    if left != right:
+        yield at, cells, False
