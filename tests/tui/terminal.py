@@ -7,8 +7,8 @@ import fcntl
 import os
 import pty
 import select
-import signal
 import struct
+import subprocess
 import sys
 import termios
 import time
@@ -24,8 +24,16 @@ DEADLINE_SECONDS = 20.0
 class Terminal:
     """The screen's terminal: raw holds every byte since the last take()."""
 
-    def __init__(self, fd: int, ticks: int, orders: int, columns: int, lines: int) -> None:
-        self.fd, self.ticks, self.orders = fd, ticks, orders
+    def __init__(
+        self,
+        fd: int,
+        ticks: int,
+        orders: int,
+        columns: int,
+        lines: int,
+        process: subprocess.Popen[bytes] | None = None,
+    ) -> None:
+        self.fd, self.ticks, self.orders, self.process = fd, ticks, orders, process
         self.raw = b""
         self.view = pyte.Screen(columns, lines)
         self._stream = pyte.ByteStream(self.view)
@@ -91,28 +99,31 @@ class Terminal:
 
 
 @contextlib.contextmanager
-def live(columns: int = 120, lines: int = 40, **environment: str) -> Iterator[Terminal]:
-    """The screen of tests.tui.live in a terminal of that size."""
+def live(columns: int = 120, lines: int = 40, *, leads: bool = True, **environment: str) -> Iterator[Terminal]:
+    """The screen of tests.tui.live in a terminal of that size.
+
+    leads: its session is the terminal's own, so that a hang-up sends it a signal.
+    """
     ticks_out, ticks_in = os.pipe()
     orders_out, orders_in = os.pipe()
-    pid, fd = pty.fork()
-    if pid == 0:
-        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-        os.set_inheritable(ticks_in, True)
-        os.set_inheritable(orders_out, True)
-        variables = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS", "LINES")}
-        variables |= {"TERM": "xterm-256color", "COLORTERM": "truecolor", **environment}
-        variables |= {"CREWTOP_TEST_TICKS": str(ticks_in), "CREWTOP_TEST_ORDERS": str(orders_out)}
-        os.chdir(ROOT)
-        os.execve(sys.executable, [sys.executable, "-m", "tests.tui.live"], variables)
-    os.close(ticks_in)
-    os.close(orders_out)
-    terminal = Terminal(fd, ticks_out, orders_in, columns, lines)
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+    variables = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS", "LINES")}
+    variables |= {"TERM": "xterm-256color", "COLORTERM": "truecolor", **environment}
+    variables |= {"CREWTOP_TEST_TICKS": str(ticks_in), "CREWTOP_TEST_ORDERS": str(orders_out)}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.tui.live"], cwd=ROOT, env=variables, pass_fds=(ticks_in, orders_out),
+        stdin=theirs, stdout=theirs, stderr=theirs,
+        start_new_session=True, preexec_fn=(lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)) if leads else None,
+    )  # fmt: skip
+    for each in (theirs, ticks_in, orders_out):
+        os.close(each)
+    terminal = Terminal(ours, ticks_out, orders_in, columns, lines, process)
     try:
         yield terminal
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-        for each in (fd, ticks_out, orders_in):
-            os.close(each)
+        process.kill()
+        process.wait()
+        terminal.hang_up()
+        os.close(ticks_out)
+        os.close(orders_in)

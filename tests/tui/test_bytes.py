@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import re
 
 import pytest
 
+from crewtop.tui.app import HUNG_UP
 from tests.tui.fixtures import HOSTILE
-from tests.tui.terminal import live
+from tests.tui.terminal import DEADLINE_SECONDS, live
 
 pytestmark = pytest.mark.xdist_group("pty")
 
@@ -29,13 +31,64 @@ def test_an_idle_screen_sends_nothing_and_a_changed_row_little() -> None:
         assert 0 < len(terminal.take()) < 1_024
 
 
-def test_the_overview_sends_nothing_while_nothing_changes() -> None:
+VIEWS = {
+    "overview": ("1", "RUNNING NOW"),
+    "tasks": ("2", "48977"),
+    "a task's story": ("2jjjjjjjj\r", "Analyst"),
+    "a task's log": ("l", "no answer yet"),
+    "failures": ("3", "quota exhausted"),
+    "workers": ("4", "db3"),
+    "models": ("5", "gpt-4.1"),
+    "events": ("6", "ToolError"),
+    "operations": ("7", "dana@ops1"),
+    "charts": ("c", "Throughput"),
+}
+"""By what they are called: the keys that lead there from the view before, and what is seen there."""
+
+
+def test_no_view_sends_anything_while_nothing_changes() -> None:
+    """For longer than the second after which the screen looks at its clock; what still runs is as old as it was."""
+    with live() as terminal:
+        for view, (keys, seen) in VIEWS.items():
+            terminal.press(keys)
+            terminal.see(seen)
+            terminal.wait_ticks(3)
+            terminal.take()
+            terminal.wait_ticks(6)
+            assert terminal.take() == b"", view
+
+
+def test_a_hundred_changing_rows_cost_less_than_20_kilobytes_a_second() -> None:
+    ticks = 10
+    with live(columns=200, lines=50) as terminal:
+        terminal.see("RUNNING NOW")
+        terminal.press("2")
+        terminal.order("churn")
+        terminal.see("of 200")
+        terminal.wait_ticks(2)
+        terminal.take()
+        terminal.wait_ticks(ticks)
+        sent = terminal.take()
+    assert 1_000 * ticks < len(sent) < 20_480 * ticks  # of 40 visible rows, if a tick comes once a second
+
+
+def test_a_copied_id_reaches_the_terminals_clipboard() -> None:
     with live() as terminal:
         terminal.see("RUNNING NOW")
-        terminal.wait_ticks(3)
-        terminal.take()
-        terminal.wait_ticks(5)
-        assert terminal.take() == b""
+        terminal.press("2")
+        terminal.see("48990")
+        terminal.press("y")
+        copied = b"\x1b]52;c;" + base64.b64encode(b"48990") + b"\x07"
+        terminal.until(lambda: copied in terminal.raw, "the copy")
+
+
+def test_a_hang_up_that_no_signal_tells_ends_the_screen() -> None:
+    """Case C26: the terminal of a process that does not lead its session is closed."""
+    with live(leads=False) as terminal:
+        terminal.see("RUNNING NOW")
+        assert terminal.process is not None
+        terminal.hang_up()
+        assert terminal.process.wait(DEADLINE_SECONDS) == HUNG_UP
 
 
 def test_no_report_of_mouse_movement_is_asked_for() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crewtop.tui.title import POP, PUSH, Title, sequence, words
+from tests.tui.fixtures import BUSY
 from tests.tui.terminal import live
 
 XTERM = {"TERM": "xterm-256color"}
@@ -57,6 +58,8 @@ def test_a_terminal_without_a_title_is_sent_none(terminal: str) -> None:
 def test_the_old_title_is_back_once_the_screen_is_left() -> None:
     with live() as terminal:
         terminal.see("RUNNING NOW")
+        named = sequence(words(BUSY.database, BUSY.host)).encode()
+        terminal.until(lambda: named in terminal.raw, "the title")
         terminal.press("q")
         terminal.until(lambda: POP.encode() in terminal.raw, "the title put back")
         sent = terminal.take()
