@@ -10,6 +10,12 @@ from crewtop.stores import stores
 
 APPLICATION = "crewtop db"
 
+MEANWHILE = (
+    "producers and screens wait while it is upgraded: tasks may be written anew, "
+    "about half a minute a million, with as much room on the disk again"
+)
+"""As measured on two cores with version 3."""
+
 
 async def init(configuration: Configuration) -> int:
     """Create the schema unless it is there, and say which it was."""
@@ -36,6 +42,8 @@ async def check(configuration: Configuration) -> int:
 async def upgrade(configuration: Configuration) -> int:
     """Bring an older schema to this version. Raises Refused while workers of the old version are at work."""
     async with stores(configuration.settings, APPLICATION, connections=1) as opened:
+        if (await schema.version(opened.database) or schema.SCHEMA_VERSION) < schema.SCHEMA_VERSION:
+            typer.echo(f"{opened.database.name}: {MEANWHILE}", err=True)
         found = await schema.upgrade(opened.database)
         done = "already there" if found == schema.SCHEMA_VERSION else f"upgraded from version {found}"
         typer.echo(f"{opened.database.name}: {done}, version {schema.SCHEMA_VERSION}")

@@ -13,7 +13,7 @@ from crewtop.store.database import Database, statement
 SCHEMA_VERSION = 3
 
 UPGRADE_SECONDS = 86_400.0
-"""A migration may rewrite an index over many millions of rows."""
+"""A migration may rewrite a table of many millions of rows."""
 
 # Two processes that start on an empty or an old database at once: the second waits for the first and finds it done.
 _LOCK = 0x63726577
@@ -37,10 +37,15 @@ async def init(database: Database) -> bool:
         return False
 
 
+async def version(database: Database) -> int | None:
+    """The schema's version, whichever it is; None where there is no schema."""
+    async with database.connection() as connection:
+        return await _version(connection)
+
+
 async def check(database: Database) -> int:
     """The schema's version. Raises CrewtopError, with the next step, where it is missing or another one."""
-    async with database.connection() as connection:
-        found = await _version(connection)
+    found = await version(database)
     if found is None:
         raise _missing(database)
     _agree(database, found)
@@ -68,8 +73,7 @@ async def upgrade(database: Database) -> int:
 
 async def prepare(database: Database) -> None:
     """Create the schema or bring it up to date: for the embedded database, which nobody else looks after."""
-    async with database.connection() as connection:
-        found = await _version(connection)
+    found = await version(database)
     if found is None:
         await init(database)
     elif found != SCHEMA_VERSION:
@@ -110,17 +114,17 @@ async def _version(connection: asyncpg.Connection[asyncpg.Record]) -> int | None
     return int(value) if value else None
 
 
-async def _migrate(connection: asyncpg.Connection[asyncpg.Record], version: int) -> None:
-    """Go one version up, by migrations/<version>.sql."""
+async def _migrate(connection: asyncpg.Connection[asyncpg.Record], to: int) -> None:
+    """Go one version up, by migrations/<to>.sql."""
     at_work = await connection.fetchval(_WORKERS_AT_WORK)
     if at_work:
         raise Refused(
             f"nothing was upgraded: workers of the old version are at work ({at_work}): stop them first; "
             "a killed one counts for a minute"
         )
-    migration = files("crewtop.store").joinpath("migrations", f"{version:04}.sql").read_text("utf-8")
+    migration = files("crewtop.store").joinpath("migrations", f"{to:04}.sql").read_text("utf-8")
     await connection.execute(migration, timeout=UPGRADE_SECONDS)
-    await connection.execute("UPDATE crewtop.settings SET value = $1 WHERE key = 'schema_version'", str(version))
+    await connection.execute("UPDATE crewtop.settings SET value = $1 WHERE key = 'schema_version'", str(to))
 
 
 def _missing(database: Database) -> CrewtopError:

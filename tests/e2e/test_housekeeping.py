@@ -79,7 +79,8 @@ async def test_a_database_of_an_older_version_is_upgraded_by_one_command(site: S
         assert "has schema version 1" in err
         assert "run `crewtop db upgrade`" in err
     for said in ("upgraded from version 1", "already there"):
-        code, out, _ = await site.crewtop("db", "upgrade")
+        code, out, err = await site.crewtop("db", "upgrade")
+        assert ("producers and screens wait" in err) == (said != "already there")
         assert (code, out.split(": ", 1)[1]) == (0, f"{said}, version {schema.SCHEMA_VERSION}\n")
     assert (await site.crewtop("enqueue", "echo"))[0] == 0
 

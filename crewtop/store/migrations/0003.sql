@@ -12,11 +12,11 @@ END $$;
 COMMENT ON FUNCTION crewtop.fingerprint IS
     'Eight hexadecimal digits, the same for errors whose first 200 characters differ only in quoted text, white space, and words with a digit or an @: numbers, ids, addresses.';
 
--- Every task is written anew, with what its error comes to.
+-- Every task is written anew, with what its error comes to, and so is every index that is there by then.
+DROP INDEX crewtop.tasks_to_look_at;
 ALTER TABLE crewtop.tasks ADD COLUMN failure text GENERATED ALWAYS AS (crewtop.fingerprint(error)) STORED;
 COMMENT ON COLUMN crewtop.tasks.failure IS 'The same for like errors: see fingerprint.';
 
-DROP INDEX crewtop.tasks_to_look_at;
 CREATE INDEX tasks_to_look_at ON crewtop.tasks (status, id DESC) WHERE status IN ('failed', 'cancelled', 'waiting', 'retry');
 CREATE INDEX tasks_by_failure ON crewtop.tasks (failure, id DESC) WHERE status IN ('failed', 'retry');
 CREATE INDEX tasks_by_rerun ON crewtop.tasks (rerun_of) WHERE rerun_of IS NOT NULL;
