@@ -225,6 +225,10 @@ COMMANDS: tuple[Command, ...] = (
     Command("theme", ("t",), "theme", "Next theme", "Screen", footer=9),
     Command("slower", ("+",), "slower", "Update less often", "Screen"),
     Command("faster", ("-",), "faster", "Update more often", "Screen"),
+    Command("refresh", ("ctrl+r",), "refresh", "Ask for everything now", "Screen"),
+    Command("repaint", ("ctrl+l",), "repaint", "Paint the screen anew, if something wrote over it", "Screen"),
+    Command("bare", ("ctrl+e",), "more room", "Leave out rules and the keys at the foot, or show them", "Screen"),
+    Command("suspend", ("ctrl+z",), "suspend", "Back to the shell; fg brings the screen back", "Screen"),
     Command("palette", (":", "ctrl+p"), "command", "Every command by name", "Screen"),
     Command("help", ("?",), "help", "This page", "Screen"),
     Command("back", ("escape",), "back", "Back; first drops marks, then the filter", "Move"),
@@ -237,6 +241,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("models", ("5",), "models", "Calls, tokens, latency and cost by model, crew, queue and hour", "Go to"),
     Command("events", ("6",), "events", "What happens, as it happens", "Go to"),
     Command("operations", ("7",), "operations", "What operators did; pause, cancel, undo it", "Go to"),
+    Command("last_view", ("backspace",), "last view", "The view that was open before this one", "Go to"),
     Command("charts", ("c",), "charts", "Backlog, throughput, latency and spend over time", "Go to"),
     Command("go_to_id", ("#",), "task by id", "Open a task by its number", "Go to"),
 )

@@ -16,7 +16,7 @@ from crewtop.model.snapshot import Snapshot
 from crewtop.tui.canvas import Canvas
 from crewtop.tui.clipboard import into_tmux, sequences
 from crewtop.tui.driver import calm_driver, hung_up
-from crewtop.tui.effects import ActOnAll, Copy, CopyText, Effect, Quit, Resume, Undo
+from crewtop.tui.effects import ActOnAll, Copy, CopyText, Effect, Quit, Refresh, Repaint, Resume, Suspend, Undo
 from crewtop.tui.feed import Feed
 from crewtop.tui.files import Files
 from crewtop.tui.look import Colours, Look, colours_of
@@ -25,6 +25,7 @@ from crewtop.tui.orders import Orders
 from crewtop.tui.reading import Job
 from crewtop.tui.session import Session
 from crewtop.tui.source import Source, Unavailable
+from crewtop.tui.sparing import SparingScreen
 from crewtop.tui.title import Title
 from crewtop.tui.wants import Stream, Want, ask, follow
 
@@ -59,7 +60,7 @@ class CrewtopApp(App[int], inherit_bindings=False):
         super().__init__(driver_class=calm_driver(), ansi_color=colours in ("16", "none"))
         self._reach, self.session = reach, session
         self._files, self._colours, self._background = files, colours, background
-        self._worn = files.themes[session.theme]
+        self._worn = files.themes[session.wardrobe.theme]
         self._look = Look(self._worn, colours)
         self._title = Title(os.environ)
         self._rung = session.alarms
@@ -80,6 +81,10 @@ class CrewtopApp(App[int], inherit_bindings=False):
     def answered(self) -> bool:
         """Whether nothing that the operator asked for is still on its way."""
         return not self._awaited
+
+    def get_default_screen(self) -> SparingScreen:
+        """What the canvas lies on."""
+        return SparingScreen()
 
     def compose(self) -> ComposeResult:
         """One canvas."""
@@ -149,6 +154,12 @@ class CrewtopApp(App[int], inherit_bindings=False):
                 self._copy(text)
             case CopyText(text):
                 self._copy(text)
+            case Refresh():
+                self._settled()
+            case Repaint():
+                self._wear(self._look)
+            case Suspend():
+                self.action_suspend_process()
             case ActOnAll() | Undo() | Resume():  # as long as it takes: nobody waits for these
                 self._spawn(self._orders.work(effect))
             case _:
@@ -229,7 +240,7 @@ class CrewtopApp(App[int], inherit_bindings=False):
     def _show(self) -> None:
         """Bring everything that the operator sees or hears in line with the session."""
         session = self.session
-        theme = self._files.themes[session.theme]
+        theme = self._files.themes[session.wardrobe.theme]
         if theme != self._worn:
             self._worn = theme
             self._wear(Look(theme, self._colours))

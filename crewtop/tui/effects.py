@@ -169,6 +169,21 @@ class Say:
 
 
 @dataclass(frozen=True, slots=True)
+class Refresh:
+    """Ask for everything now, however long the pause until the next tick or attempt would be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repaint:
+    """Send the whole picture again: something else wrote over it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suspend:
+    """Hand the terminal back to the shell until it brings the screen to the foreground again."""
+
+
+@dataclass(frozen=True, slots=True)
 class Quit:
     """End the screen."""
 
@@ -192,8 +207,14 @@ Effect = (
     | Open
     | Go
     | Say
+    | Refresh
+    | Repaint
+    | Suspend
     | Quit
 )
+
+CHANGES = (Act, Price, ActOnAll, Undo, PauseQueue, SetSlots, Drain, Kill, Halt, Resume)
+"""Those that change tasks, queues or workers, or are on the way to it: refused on a screen that may only look."""
 
 
 def promise(effect: Effect) -> str:

@@ -13,16 +13,15 @@ from crewtop.model.snapshot import Snapshot
 from crewtop.tui import title
 from crewtop.tui.acting import Acting
 from crewtop.tui.actions import COMMANDS, Command, View
-from crewtop.tui.effects import Effect, Go, Open, Price, Quit, Say, promise
+from crewtop.tui.effects import CHANGES, Effect, Go, Open, Price, Quit, Refresh, Repaint, Say, Suspend, promise
 from crewtop.tui.files import Files
 from crewtop.tui.keymap import Keymap
 from crewtop.tui.manner import Manner, safe
 from crewtop.tui.options import INTERVALS_SECONDS, ScreenOptions
 from crewtop.tui.pages import pages
-from crewtop.tui.paint import Line, Role, Span
+from crewtop.tui.paint import Line, Role
 from crewtop.tui.past import STEPS_A_MINUTE
 from crewtop.tui.picture import Picture
-from crewtop.tui.theme import DEFAULT, is_production
 from crewtop.tui.views import frame
 from crewtop.tui.views.detail import Detail
 from crewtop.tui.views.header import Steady
@@ -31,6 +30,8 @@ from crewtop.tui.views.page import Page
 from crewtop.tui.views.problems import problems
 from crewtop.tui.views.question import Blank, Question, about_all, about_id
 from crewtop.tui.views.tasks import Tasks
+from crewtop.tui.wardrobe import Wardrobe
+from crewtop.tui.ways import Ways
 
 FIRST_RUN = "Arrows and Enter look around, Esc goes back, ? explains the keys, : finds every command, q quits."
 
@@ -38,33 +39,35 @@ FIRST_RUN = "Arrows and Enter look around, Esc goes back, ? explains the keys, :
 class Session:
     """Feed it snapshots and keys, ask it for frames. press returns what is to be done outside.
 
-    clock is monotonic seconds. themes are the names that t goes through. production: the connection is one of those
-    that have a theme of their own. alarms counts the problems that have appeared so far, for whoever rings a bell.
+    clock is monotonic seconds. alarms counts the problems that have appeared so far, for whoever rings a bell. bare:
+    the picture leaves out rules, tabs and keys.
     """
 
     def __init__(self, options: ScreenOptions, clock: Callable[[], float] = time.monotonic) -> None:
         self.options = options
         self.manner = Manner(options.ascii, options.utc)
         self.interval = options.interval
-        self.themes = [DEFAULT]
-        self.theme = DEFAULT
+        self.wardrobe = Wardrobe(options)
         self.keymap = Keymap(COMMANDS)
-        self.production = False
         self.alarms = 0
         self._alarming: set[str] = set()
-        self.pages = pages(self.manner, options)
-        self.page: Page = self.pages[View.OVERVIEW]
+        self.ways = Ways(pages(self.manner, options))
         self.acting = Acting(self.manner)
         self.picture = Picture(clock)
         self.message: list[tuple[str, Role]] = [(FIRST_RUN, "accent")] if options.first_run else []
         self.overlay: Help | Palette | Question | None = None
         self.latencies = (Steady(), Steady())
         self.body_top, self.body_height = 3, 20
-        self._behind: list[Page] = []
+        self.bare = False
+
+    @property
+    def page(self) -> Page:
+        """The view that is open."""
+        return self.ways.page
 
     @property
     def view(self) -> View:
-        """The view that is open."""
+        """Its name."""
         return self.page.kind
 
     @property
@@ -75,16 +78,15 @@ class Session:
 
     @property
     def tasks(self) -> Tasks:
-        """The task list, open or not: marks are kept in it."""
-        page = self.pages[View.TASKS]
-        assert isinstance(page, Tasks)
-        return page
+        """The task list, open or not."""
+        return self.ways.tasks
 
     # What the sources say
 
     def take(self, snapshot: Snapshot) -> None:
         """A new snapshot. While the picture is frozen it is only kept."""
-        self._recognise(snapshot)
+        if problem := self.wardrobe.recognise(snapshot):
+            self.say(problem, "watch")
         if self.options.title:
             snapshot = replace(snapshot, database=self.options.title, host="")
         alarming = {f"{p.kind} {p.name}" for p in problems(snapshot) if p.role == "wrong"}
@@ -93,33 +95,19 @@ class Session:
         if self.picture.take(snapshot):
             self._show()
 
-    def _recognise(self, snapshot: Snapshot) -> None:
-        """Wear what production wears, once it is known that this is production."""
-        production = is_production(self.options.production, snapshot.database, snapshot.host)
-        if production and not self.production:
-            if self.options.production_theme in self.themes:
-                self.theme = self.options.production_theme
-            else:
-                self.say(f"theme {self.options.production_theme} is unknown: this is production", "watch")
-        self.production = production
-
     def _show(self) -> None:
         """Let every view have the snapshot that the screen shows."""
         if (snapshot := self.picture.shown) is not None:
             self.latencies[0].take(snapshot.postgres.latency)
             self.latencies[1].take(snapshot.redis.latency)
-            for page in {*self.pages.values(), *self._behind, self.page}:
+            for page in self.ways.all:
                 page.take(snapshot)
 
     def adopt(self, files: Files) -> None:
         """Take over the user's themes and keys, and say what is wrong in their files."""
-        wanted = self.theme if self.theme in self.themes[1:] else self.options.theme
-        self.themes, self.keymap = list(files.themes), files.keymap
-        problems = list(files.problems)
-        if wanted not in self.themes:
-            problems.append(f"theme {wanted!r} is unknown: use one of {', '.join(self.themes)}")
-        self.theme = wanted if wanted in self.themes else DEFAULT
-        self.message += [(safe(problem), "watch") for problem in problems]
+        self.keymap = files.keymap
+        problem = self.wardrobe.stock(list(files.themes))
+        self.message += [(safe(told), "watch") for told in (*files.problems, problem) if told]
 
     def fail(self, reason: str) -> None:
         """No snapshot this time; the reason in one line. The last one stays."""
@@ -232,7 +220,7 @@ class Session:
             return self.run(outcome)
         if outcome is False:
             return None
-        if (reason := self.refusal()) is not None:
+        if isinstance(outcome, CHANGES) and (reason := self.refusal()) is not None:
             self.say(reason, "watch")
             return None
         return self._carry_out(outcome)
@@ -240,7 +228,7 @@ class Session:
     def _in_view(self, name: str) -> Effect | Question | None:
         if name in tuple(Action):
             return self.acting.about(Action(name), self.page.chosen, self.page.matching, self.page.typed)
-        if name in self.pages:
+        if name in self.ways.pages:
             return Go(View(name))
         return self.page.do(name, self.body_height)
 
@@ -257,9 +245,11 @@ class Session:
             case Say(text, role):
                 self.say(text, role)
             case Open(task_id, pane):
-                self._to(Detail(self.manner, task_id, pane))
-            case Go(view, narrowed):
-                self._go(view, narrowed)
+                self._open(Detail(self.manner, task_id, pane))
+            case Go(_, TaskFilter() as narrowed):
+                self.ways.narrowed(narrowed)
+            case Go(view):
+                self.ways.go(view)
             case None:
                 pass
             case _:
@@ -270,29 +260,19 @@ class Session:
 
     # Ways
 
-    def _to(self, page: Page) -> None:
-        self._behind.append(self.page)
-        self.page = page
+    def _open(self, page: Page) -> None:
+        self.ways.open(page)
         if self.picture.shown is not None:
             page.take(self.picture.shown)
 
-    def _go(self, view: View, narrowed: TaskFilter | None = None) -> None:
-        self._behind = [] if view is View.OVERVIEW else [self.pages[View.OVERVIEW]]
-        self.page = self.pages[view]
-        if narrowed is not None:
-            self.tasks.narrow(narrowed)
-
     def _do_back(self) -> None:
-        if not self.page.at_rest:
-            self.page.do("back", self.body_height)
-        elif self._behind:
-            self.page = self._behind.pop()
+        self.ways.back()
 
     def _do_leave(self) -> Effect | None:
-        if not self._behind:
-            return Quit()
-        self.page = self._behind.pop()
-        return None
+        return None if self.ways.leave() else Quit()
+
+    def _do_last_view(self) -> None:
+        self.ways.last()
 
     def _do_go_to_id(self) -> Question:
         return about_id()
@@ -302,7 +282,7 @@ class Session:
 
     def _do_filter(self) -> None:
         if self.view is View.OVERVIEW:
-            self._go(View.TASKS)
+            self.ways.go(View.TASKS)
         self.page.do("filter", self.body_height)
 
     def _do_help(self) -> None:
@@ -334,12 +314,24 @@ class Session:
         self._show()
         return Say(why_not) if why_not is not None else None
 
+    def _do_refresh(self) -> Effect:
+        return Refresh()
+
+    def _do_repaint(self) -> Effect:
+        return Repaint()
+
+    def _do_suspend(self) -> Effect:
+        return Suspend()
+
+    def _do_bare(self) -> None:
+        self.bare = not self.bare
+
     def _do_utc(self) -> None:
         self.manner.utc = not self.manner.utc
 
     def _do_theme(self) -> None:
-        self.theme = self.themes[(self.themes.index(self.theme) + 1) % len(self.themes)]
-        self.say(f"theme {self.theme}")
+        self.wardrobe.next()
+        self.say(f"theme {self.wardrobe.theme}")
 
     def _do_slower(self) -> None:
         self.interval = next((i for i in INTERVALS_SECONDS if i > self.interval), self.interval)
@@ -357,19 +349,3 @@ class Session:
         if isinstance(self.overlay, Help | Palette):
             return self.overlay.lines(width, height, self.manner)
         return self.page.lines(width, height)
-
-    def marks(self) -> list[Span]:
-        """What stands beside the clock."""
-        marks = []
-        shown = self.picture.shown
-        if self.production:
-            marks.append(Span("PRODUCTION", "wrong", True))
-        if self.read_only:
-            marks.append(Span("read-only", "watch"))
-        if self.acting.words:
-            marks.append(Span(self.acting.words, "moving" if self.acting.progress else "watch", True))
-        if self.picture.back_in_time and shown is not None:
-            marks.append(Span(f"as of {self.manner.clock(shown.at)}", "watch", True))
-        elif self.picture.frozen:
-            marks.append(Span("frozen", "watch", True))
-        return marks

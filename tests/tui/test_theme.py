@@ -154,7 +154,7 @@ def test_a_bad_file_and_an_unknown_name_are_told_on_the_screen(tmp_path: Path) -
     shown = "\n".join(line.text for line in app.session.frame(120, 30))
     assert "theme bad.toml: name is 3" in shown
     assert "theme 'nosuch' is unknown: use one of crewtop-clear, crewtop-contrast, crewtop-dark" in shown
-    assert app.session.theme == "crewtop-dark"
+    assert app.session.wardrobe.theme == "crewtop-dark"
 
 
 @pytest.mark.parametrize(

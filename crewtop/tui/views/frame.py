@@ -24,22 +24,12 @@ def lines(session: Session, width: int, height: int) -> list[Line]:
     small = height < SMALL_HEIGHT
     rule = [] if small else [_rule(session, width)]
     latencies = (session.latencies[0].shown, session.latencies[1].shown)
-    top = [
-        header.top(
-            session.picture.shown,
-            latencies,
-            not session.stale,
-            session.marks(),
-            session.interval,
-            width,
-            session.manner,
-        ),
-        header.tabs(session.view, session.keymap, width, session.manner),
-        *rule,
-        *_banner(session, width),
-    ]
+    shown, manner = session.picture.shown, session.manner
+    first = header.top(shown, latencies, not session.stale, _marks(session), session.interval, width, manner)
+    tabs = [header.tabs(session.view, session.keymap, width, manner), *rule]
+    top = [first, *([] if session.bare else tabs), *_banner(session, width)]
     message = [_said(text, role, width, session) for text, role in session.message]
-    foot = [*message, *([] if small and message else [*rule, _keys(session, width)])]
+    foot = [*message, *([] if session.bare or (small and message) else [*rule, _keys(session, width)])]
     most = height - len(top) - len(foot) - 1
     question = session.overlay.lines(width, session.manner, most) if isinstance(session.overlay, Question) else []
     room = max(1, height - len(top) - len(foot) - len(question))
@@ -52,6 +42,23 @@ def lines(session: Session, width: int, height: int) -> list[Line]:
     picture = [*top, *body, *[BLANK] * (room - len(body)), *question, *foot]
     cut = session.manner.cut  # a view may need more cells than the narrowest terminals have
     return [each._replace(spans=clip_spans(each.spans, width, cut)) for each in picture[:height]]
+
+
+def _marks(session: Session) -> list[Span]:
+    """What stands beside the clock."""
+    marks = []
+    shown = session.picture.shown
+    if session.wardrobe.production:
+        marks.append(Span("PRODUCTION", "wrong", True))
+    if session.read_only:
+        marks.append(Span("read-only", "watch"))
+    if session.acting.words:
+        marks.append(Span(session.acting.words, "moving" if session.acting.progress else "watch", True))
+    if session.picture.back_in_time and shown is not None:
+        marks.append(Span(f"as of {session.manner.clock(shown.at)}", "watch", True))
+    elif session.picture.frozen:
+        marks.append(Span("frozen", "watch", True))
+    return marks
 
 
 def _rule(session: Session, width: int) -> Line:
