@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Literal
 
 from crewtop.live.fast_lane import FastLane
-from crewtop.model.live import DELETED, UNKNOWN, Change, Changes
+from crewtop.model.live import DELETED, UNKNOWN, Change, Changes, let_go
 from crewtop.model.operations import Action, Item, Matching, Operation, OperationResult, Order, Target
 from crewtop.model.stuck import NO_PROGRESS_SECONDS
 from crewtop.model.task import TaskStatus
@@ -114,11 +114,18 @@ def _told(worked: batch.Worked) -> list[Change]:
     operation = worked.operation
     reason = ": ".join(filter(None, [operation.action, operation.reason]))
     moved = operation.action is Action.MOVE and operation.argument
-    queue = json.loads(moved)["queue"] if moved else UNKNOWN
+    destination = json.loads(moved)["queue"] if moved else None
+    actor = f"operator:{operation.actor}"
     changes = Changes()
     for item in worked.changed:
-        crew, old, new = item.crew or UNKNOWN, item.status or UNKNOWN, _became(operation.action, item)
-        changes.add(Change(item.task_id, queue, crew, old, new, f"operator:{operation.actor}", None, reason))
+        queue, crew = destination or item.queue or UNKNOWN, item.crew or UNKNOWN
+        if (anew := worked.anew.get(item.task_id)) is not None:
+            changes.add(Change(anew, queue, crew, None, TaskStatus.PENDING, actor, None, reason))
+        else:
+            old, new = item.status or UNKNOWN, _became(operation.action, item)
+            changes.add(Change(item.task_id, queue, crew, old, new, actor, None, reason))
+    for task in worked.settled:
+        changes.add(let_go(task, actor))
     return changes.take()
 
 

@@ -77,6 +77,13 @@ class Progress:
     ago: float
 
 
+BEATS_A_LEASE = 4
+"""How often a worker sends a heartbeat while one lease lasts."""
+
+MISSED_BEATS = 3
+"""A worker that sends none for so many in a row is late: its leases still run, but it is likely gone."""
+
+
 @dataclass(frozen=True, slots=True)
 class Beat:
     """What a worker says of itself at each heartbeat. runs maps run_id to task_id; queues None is every queue.

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from crewtop.model.task import Settled
+
 UNKNOWN = "?"
 """Stands for what whoever tells of a change does not know."""
 
@@ -72,6 +74,11 @@ class Change(NamedTuple):
     run_id: int | None = None
     reason: str | None = None
     number: int = 1
+
+
+def let_go(task: Settled, actor: str) -> Change:
+    """The change that a task waits no longer."""
+    return Change(task.task_id, task.queue, task.crew, "waiting", task.status.value, actor, None, task.why)
 
 
 Kind = tuple[str, str, str | None, str, str]

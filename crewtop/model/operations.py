@@ -171,9 +171,10 @@ def must_be_typed(action: Action, count: int, cost: Money) -> bool:
 class Item(NamedTuple):
     """A task of an operation as it stands when its turn comes. version None: there is no such task any more.
 
-    since: seconds since its last change; waits: for other tasks; holder: the task that holds its key, if another one
-    does; needed_by: a task that has not ended and gets its result; restored: the status that undoing would bring back;
-    lacks: tasks that it depends on, and that failed, were cancelled or are gone.
+    since: seconds since its last change; waits: for other tasks; queue: where it is, or where undoing puts it back;
+    holder: the task that holds its key, if another one does; needed_by: a task that has not ended and gets its result;
+    restored: the status that undoing would bring back; lacks: tasks that it depends on, and that failed, were cancelled
+    or are gone.
     """
 
     task_id: int
@@ -183,6 +184,7 @@ class Item(NamedTuple):
     cancelling: bool
     since: float
     waits: bool = False
+    queue: str | None = None
     crew: str | None = None
     key: str | None = None
     key_window: str | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum, StrEnum
@@ -179,6 +179,7 @@ class Claim(NamedTuple):
 
     task_id: int
     run_id: int
+    queue: str
     crew: str
     inputs: str
     retries: int = 0
@@ -212,10 +213,26 @@ class Finish(NamedTuple):
     throttled_by: str | None = None
 
 
+class Settled(NamedTuple):
+    """A task that waited for others and no longer does: pending, or ended as its on_failure says; why, in words."""
+
+    task_id: int
+    queue: str
+    crew: str
+    status: TaskStatus
+    why: str = "all that it depends on has ended"
+
+
+def ready_queues(settled: Iterable[Settled]) -> set[str]:
+    """The queues in which some of these became ready."""
+    return {task.queue for task in settled if task.status is TaskStatus.PENDING}
+
+
 class Finished(NamedTuple):
     """What the database made of a Finish: the task's new status, or accepted=False where the lease was gone.
 
-    freed: queues in which tasks became ready that had waited for one of the batch, or for its place in a limit.
+    freed: queues in which tasks became ready that had waited for one of the batch, or for its place in a limit;
+    settled: what waited for one of the batch, told with its first end.
     """
 
     run_id: int
@@ -223,6 +240,7 @@ class Finished(NamedTuple):
     accepted: bool
     status: TaskStatus | None
     freed: Sequence[str] = ()
+    settled: Sequence[Settled] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import asyncpg
 
 from crewtop.model.operations import RULES, Action, Item, Operation, Refusal, key_held, lacking, refusal, takes_a_key
-from crewtop.model.task import TaskStatus
+from crewtop.model.task import Settled, TaskStatus, ready_queues
 from crewtop.store import dependents
 from crewtop.store.database import Database, statement
 from crewtop.store.operations import operation_of, record_of
@@ -21,13 +21,16 @@ BATCH = 1_000
 class Worked:
     """One batch: how far the operation has come, what has to be killed as (worker, run), which queues to wake.
 
-    changed: the tasks that it was done to, as they were before.
+    changed: the tasks that it was done to, as they were before; anew: of those that were rerun, the new task of each;
+    settled: what waited for them.
     """
 
     operation: Operation
     kills: tuple[tuple[str, int], ...]
     woken: frozenset[str]
     changed: tuple[Item, ...] = ()
+    anew: Mapping[int, int] = field(default_factory=dict)
+    settled: Sequence[Settled] = ()
 
 
 async def work(database: Database, operation_id: int, limit: int = BATCH) -> Worked:
@@ -43,8 +46,9 @@ async def work(database: Database, operation_id: int, limit: int = BATCH) -> Wor
         batch = _Batch(connection, operation_id, Action(taken["action"]), taken["undone"], taken["undoes"])
         await batch.work_off(list(taken["ids"]))
         operation = await batch.record(max(taken["ids"], default=0))
-    woken = batch.woken | await dependents.settle(database, batch.ended, f"operator:{taken['actor']}")
-    return Worked(operation, tuple(batch.kills), frozenset(woken), tuple(batch.changed))
+    settled = await dependents.settle(database, batch.ended, f"operator:{taken['actor']}")
+    woken = frozenset(batch.woken | ready_queues(settled))
+    return Worked(operation, tuple(batch.kills), woken, tuple(batch.changed), batch.anew, settled)
 
 
 class _Batch:
@@ -70,6 +74,7 @@ class _Batch:
         self.woken: set[str] = set()
         self.ended: list[int] = []
         self.changed: list[Item] = []
+        self.anew: dict[int, int] = {}
 
     async def work_off(self, ids: list[int]) -> None:
         """Judge these tasks and change those that are fit.
@@ -132,6 +137,8 @@ class _Batch:
             await self._connection.execute(statement("reopen_dependencies"), fit)
         if self._action is Action.RERUN:
             row = await self._connection.fetchrow(statement("rerun"), self._id, fit, self._past)
+            assert row is not None
+            self.anew.update(zip(row["rerun"], row["anew"], strict=True))
         elif self._action is Action.UNDO:
             row = await self._connection.fetchrow(statement("undo"), self._id, fit, self._undoes)
         else:

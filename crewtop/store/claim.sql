@@ -83,7 +83,7 @@ WITH rated AS MATERIALIZED (
                c.run_at, (SELECT finished_at FROM crewtop.runs WHERE task_id = p.id AND id = p.run_id))))
     FROM claimed AS c JOIN allowed AS p USING (id)
 )
-SELECT c.id AS task_id, c.run_id, c.crew, c.inputs::text,
+SELECT c.id AS task_id, c.run_id, c.queue, c.crew, c.inputs::text,
        c.failed_runs + c.crashed_runs + c.throttled_runs AS retries, c.budget_seconds,
        c.crashed_runs AS crashes, (p.run_id IS NOT NULL)::integer AS earlier_runs, c.dependencies,
        (SELECT count(*) FROM picked) > (SELECT count(*) FROM allowed) AS cut

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from crewtop.model.task import Settled, TaskStatus
 from crewtop.store.database import Database
 
 MOST_AT_ONCE = 1_000
 
 
-async def settle(database: Database, ended: Sequence[int], actor: str) -> set[str]:
+async def settle(database: Database, ended: Sequence[int], actor: str) -> list[Settled]:
     """Let the ends of tasks take effect in their dependents, and those dependents' ends in theirs.
 
-    Harmless to repeat. actor: for the history, such as worker:<id>. Answers the queues in which tasks became ready.
+    Harmless to repeat. actor: for the history, such as worker:<id>. Answers what waits no longer.
     """
-    ready: set[str] = set()
+    settled: list[Settled] = []
     while ended:
         rows = await database.fetch("settle_dependents", list(ended), actor)
-        ready |= {row["queue"] for row in rows if row["status"] == "pending"}
-        ended = [row["id"] for row in rows if row["status"] != "pending"]
-    return ready
+        now = [Settled(task_id, queue, crew, TaskStatus(status), why) for task_id, queue, crew, status, why in rows]
+        ended = [task.task_id for task in now if task.status.ended]
+        settled += now
+    return settled
 
 
-async def settle_the_rest(database: Database, actor: str, after: int = 0) -> tuple[set[str], int]:
+async def settle_the_rest(database: Database, actor: str, after: int = 0) -> tuple[list[Settled], int]:
     """Settle what was left because whoever ended a task died before it could: among the next thousand after an id.
 
     Answers as settle does, and the id to go on from: 0 at the end.

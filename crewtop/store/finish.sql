@@ -100,7 +100,7 @@ WITH report AS MATERIALIZED (
         version = t.version + (w.status = 'waiting' AND w.waiting_for = w.n)::integer,
         run_at = CASE WHEN w.status = 'waiting' THEN greatest(t.run_at, now()) ELSE t.run_at END
     FROM waiting AS w WHERE t.id = w.id AND t.id = ANY (ARRAY(SELECT id FROM waiting))
-    RETURNING t.id, t.version, t.queue, w.status = 'waiting' AND w.waiting_for = w.n AS ready
+    RETURNING t.id, t.version, t.queue, t.crew, w.status = 'waiting' AND w.waiting_for = w.n AS ready
 ), freed_history AS (
     INSERT INTO crewtop.transitions (task_id, version, old_status, new_status, actor, reason)
     SELECT id, version, 'waiting', 'pending', 'worker:' || $1, 'all that it depends on has ended' FROM freed WHERE ready
@@ -139,6 +139,8 @@ WITH report AS MATERIALIZED (
     FROM counted GROUP BY queue, crew
 )
 SELECT run_id, task_id, id IS NOT NULL AS accepted, new_status AS status,
-       nullif(ARRAY(SELECT queue FROM freed WHERE ready
-                    UNION SELECT queue FROM judged WHERE id IS NOT NULL AND EXISTS (SELECT FROM released)), '{}') AS freed
+       nullif(ARRAY(SELECT DISTINCT queue FROM judged WHERE id IS NOT NULL AND EXISTS (SELECT FROM released)), '{}') AS freed,
+       NULL AS crew
 FROM judged
+-- After the reports, what had waited for them: whoever watches is told of each.
+UNION ALL SELECT NULL, id, true, 'pending', ARRAY[queue], crew FROM freed WHERE ready

@@ -8,7 +8,7 @@ from operator import attrgetter
 
 from crewtop.model import task as limits
 from crewtop.model.ledger import Beat
-from crewtop.model.task import Claim, Finish, Finished, Held, Orders, TaskStatus
+from crewtop.model.task import Claim, Finish, Finished, Held, Orders, Settled, TaskStatus, ready_queues
 from crewtop.store import dependents
 from crewtop.store.database import Database
 
@@ -27,6 +27,7 @@ class Rescued:
     run_id: int
     status: TaskStatus
     queue: str
+    crew: str
     why: str
 
 
@@ -58,11 +59,16 @@ async def finish(
     )  # fmt: skip
     ended = [
         Finished(run_id, task_id, accepted, _STATUS[status], freed or ())
-        for run_id, task_id, accepted, status, freed in answer
+        for run_id, task_id, accepted, status, freed, _ in answer[: len(reports)]
+    ]
+    settled = [
+        Settled(task_id, queue, crew, TaskStatus.PENDING) for _, task_id, _, _, (queue,), crew in answer[len(reports) :]
     ]
     gone_wrong = [item.task_id for item in ended if item.status in (TaskStatus.FAILED, TaskStatus.CANCELLED)]
-    if gone_wrong and (freed := await dependents.settle(database, gone_wrong, f"worker:{worker_id}")):
-        ended[0] = ended[0]._replace(freed=[*ended[0].freed, *freed])
+    if gone_wrong:
+        settled += await dependents.settle(database, gone_wrong, f"worker:{worker_id}")
+    if settled:
+        ended[0] = ended[0]._replace(freed=[*{*ended[0].freed, *ready_queues(settled)}], settled=settled)
     return ended
 
 
@@ -89,7 +95,10 @@ async def rescue(
     delay_seconds: before they run again.
     """
     rows = await database.fetch("rescue", worker_id, limits.MAX_LOSSES, delay_seconds, limit, list(held))
-    return [Rescued(r["task_id"], r["run_id"], TaskStatus(r["status"]), r["queue"], r["why"]) for r in rows]
+    return [
+        Rescued(task_id, run_id, TaskStatus(status), queue, crew, why)
+        for task_id, run_id, status, queue, crew, why in rows
+    ]
 
 
 async def stop_worker(database: Database, worker_id: str) -> None:

@@ -1,12 +1,13 @@
 -- Tasks $2 of operation $1 as they stand now that they are locked, with what may keep it off them: who else holds the
 -- key, who needs the result (asked for by $3), what undoing operation $4 would bring back. $5 are the eligible statuses.
+-- The queue is that in which the task will be found: undoing a move puts it back into the one before.
 SELECT i.task_id, i.seen, t.version, t.status, coalesce(t.cancelling, false) AS cancelling,
        -- Only what is refused is told about. As a join, this would read the whole history.
        CASE WHEN t.version <> i.seen OR t.status <> ALL ($5::text[])
             THEN extract(epoch FROM clock_timestamp() - (
                 SELECT at FROM crewtop.task_history WHERE task_id = i.task_id AND version = t.version)) ELSE 0
             END::float8 AS since,
-       t.waiting_for > 0 AS waits, t.crew, t.key, t.key_window::text AS key_window, k.id AS holder,
+       t.waiting_for > 0 AS waits, coalesce(u.before ->> 'queue', t.queue) AS queue, t.crew, t.key, t.key_window::text AS key_window, k.id AS holder,
        d.task_id AS needed_by, u.before ->> 'status' AS restored, l.lacks
 FROM crewtop.operation_items AS i
 LEFT JOIN LATERAL (

@@ -24,4 +24,5 @@ WITH fit AS MATERIALIZED (
     FROM fresh AS n
     WHERE i.operation_id = $1 AND i.task_id = n.rerun_of AND i.task_id = ANY ($2::bigint[])
 )
-SELECT ARRAY(SELECT DISTINCT queue FROM fresh) AS woken, '{}'::bigint[] AS ended, '{}'::bigint[] AS runs, '{}'::text[] AS workers
+SELECT ARRAY(SELECT DISTINCT queue FROM fresh) AS woken, '{}'::bigint[] AS ended, '{}'::bigint[] AS runs, '{}'::text[] AS workers,
+       ARRAY(SELECT rerun_of FROM fresh ORDER BY id) AS rerun, ARRAY(SELECT id FROM fresh ORDER BY id) AS anew

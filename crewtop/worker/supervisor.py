@@ -14,7 +14,7 @@ from crewtop.executor.client import Zygote, ZygoteError
 from crewtop.live.fast_lane import FastLane, Kill
 from crewtop.model.backoff import pause
 from crewtop.model.errors import CrewtopError
-from crewtop.model.ledger import Beat
+from crewtop.model.ledger import BEATS_A_LEASE, Beat
 from crewtop.model.task import Finished, Orders, RunOutcome, TaskStatus
 from crewtop.store import lease
 from crewtop.store.database import Database
@@ -29,8 +29,6 @@ from crewtop.worker.usage import Usage
 from crewtop.worker.work import Work
 
 log = structlog.get_logger()
-
-BEATS_A_LEASE = 4
 
 PROMPT_SECONDS = 1.0
 """A heartbeat that took longer than this says too little of how far the clocks are apart."""
@@ -54,7 +52,7 @@ class Supervisor:
         self._clock_offset: float | None = None
         self._hurrying: asyncio.TimerHandle | None = None
         self._beat_now = asyncio.Event()
-        self._telling = Telling(live, identity.id, work.queues)
+        self._telling = Telling(live, identity.id)
         self._recorder = Recorder(database, identity.id, work.service_levels, self._recorded, self._telling)
         self._live_log = LiveLog(live)
         self._roster = Roster(work, database, self._recorder, self._live_log, scratch, self._run_ended)
@@ -104,15 +102,15 @@ class Supervisor:
 
         Asked a second time under a grace, they are handed back at once.
         """
+        if grace_seconds is not None and self._hurrying is not None:
+            log.info("hurrying", running=len(self._roster))
+            self._hurry()
+            return
         log.info("draining", running=len(self._roster), grace_seconds=grace_seconds)
         self._draining = True
         self._claimer.stop()
         self._beat_now.set()
-        if grace_seconds is None:
-            return
-        if self._hurrying is not None:
-            self._hurry()
-        else:
+        if grace_seconds is not None:
             self._hurrying = asyncio.get_running_loop().call_later(grace_seconds, self._hurry)
 
     def _hurry(self) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from crewtop.live.fast_lane import FastLane
-from crewtop.model.live import UNKNOWN, Change, Changes
-from crewtop.model.task import Claim, Finish, Finished, TaskStatus
+from crewtop.model.live import UNKNOWN, Change, Changes, let_go
+from crewtop.model.task import Claim, Finish, Finished, Settled, TaskStatus
 
 TELL_SECONDS = 0.2
 COMPLETED = TaskStatus.COMPLETED.value
@@ -20,15 +20,14 @@ REASON_CHARACTERS = 2_000
 class Telling:
     """Tells what was committed, a few times a second. Without Redis it goes nowhere, and costs nothing.
 
-    queues: what the worker claims from. Where Redis takes it too slowly, changes become fewer entries with counts; what
+    Where Redis takes it too slowly, changes become fewer entries with counts; what
     Redis does not take is dropped, and how many were is told with what comes next.
     """
 
-    def __init__(self, live: FastLane, worker_id: str, queues: Sequence[str] | None) -> None:
+    def __init__(self, live: FastLane, worker_id: str) -> None:
         self._live = live
         self._actor = f"worker:{worker_id}"
-        self._queue = queues[0] if queues and len(queues) == 1 else UNKNOWN
-        self._crews: dict[int, str] = {}
+        self._tasks: dict[int, tuple[str, str]] = {}
         self._changes = Changes()
         self._lost = 0
         self._news = asyncio.Event()
@@ -36,25 +35,31 @@ class Telling:
     def claimed(self, claims: Iterable[Claim]) -> None:
         """These are the worker's now."""
         for claim in claims:
-            self._crews[claim.run_id] = claim.crew
+            self._tasks[claim.run_id] = claim.queue, claim.crew
             # What ran before may have been resting, or have been put back.
-            kind = self._queue, claim.crew, UNKNOWN if claim.earlier_runs else "pending", "running", self._actor
+            old = UNKNOWN if claim.earlier_runs else "pending"
+            kind = claim.queue, claim.crew, old, "running", self._actor
             if not self._changes.counted(kind):
                 self._changes.add(Change(claim.task_id, *kind, claim.run_id))
                 self._news.set()
 
     def ended(self, ended: Iterable[Finished], reports: Mapping[int, tuple[Finish, bool]]) -> None:
         """These have been recorded, as reported. What had lost its lease is told by whoever took that."""
+        settled: list[Settled] = []
         for item in ended:
-            crew = self._crews.pop(item.run_id, UNKNOWN)
+            settled += item.settled
+            queue, crew = self._tasks.pop(item.run_id, (UNKNOWN, UNKNOWN))
             if item.status is None:
                 continue
             new = COMPLETED if item.status is TaskStatus.COMPLETED else item.status.value
-            kind = self._queue, crew, "running", new, self._actor
+            kind = queue, crew, "running", new, self._actor
             if not self._changes.counted(kind):
                 reason = _in_words(reports[item.run_id][0]) if new != COMPLETED else None
                 self._changes.add(Change(item.task_id, *kind, item.run_id, reason))
                 self._news.set()
+        for task in settled:  # after the ends that they follow from
+            self._changes.add(let_go(task, self._actor))
+            self._news.set()
 
     async def run(self) -> None:
         """Tell for ever."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 
 import structlog
 
 from crewtop import operations
 from crewtop.live.fast_lane import FastLane
 from crewtop.model.errors import CrewtopError
-from crewtop.model.live import UNKNOWN, Change
+from crewtop.model.live import Change, Changes, let_go
+from crewtop.model.task import ready_queues
 from crewtop.store import dependents, housekeeping, lease, ledger
 from crewtop.store.database import Database
 from crewtop.worker.schedules import LOOK_SECONDS, Scheduler
@@ -78,9 +79,9 @@ class Upkeep:
             if rescued:
                 await ledger.close_calls(self._database, [item.run_id for item in rescued])
                 ended = [item.task_id for item in rescued if item.status.ended]
-                freed = await dependents.settle(self._database, ended, self._actor)
-                await self._back_in_queue(freed | {item.queue for item in rescued})
-                await self._live.tell([self._change(item) for item in rescued])
+                settled = await dependents.settle(self._database, ended, self._actor)
+                await self._back_in_queue(ready_queues(settled) | {item.queue for item in rescued})
+                await self._tell([*map(self._change, rescued), *(let_go(task, self._actor) for task in settled)])
             if len(rescued) < RESCUES_A_TIME:
                 return
 
@@ -90,12 +91,20 @@ class Upkeep:
     async def _settle(self) -> None:
         """What whoever died in between has left undone."""
         await housekeeping.sweep_slots(self._database)
-        freed, self._settled = await dependents.settle_the_rest(self._database, self._actor, self._settled)
-        if freed:
-            await self._back_in_queue(freed)
+        settled, self._settled = await dependents.settle_the_rest(self._database, self._actor, self._settled)
+        if ready := ready_queues(settled):
+            await self._back_in_queue(ready)
+        if settled:
+            await self._tell(let_go(task, self._actor) for task in settled)
+
+    async def _tell(self, changes: Iterable[Change]) -> None:
+        told = Changes()
+        for change in changes:
+            told.add(change)
+        await self._live.tell(told.take())
 
     def _change(self, item: lease.Rescued) -> Change:
-        return Change(item.task_id, item.queue, UNKNOWN, "running", item.status, self._actor, item.run_id, item.why)
+        return Change(item.task_id, item.queue, item.crew, "running", item.status, self._actor, item.run_id, item.why)
 
     @property
     def _actor(self) -> str:

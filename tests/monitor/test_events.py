@@ -39,7 +39,7 @@ class Worker:
 
     def __init__(self, database: Database, live: FastLane) -> None:
         self.database = database
-        self.telling = Telling(live, "w1", None)
+        self.telling = Telling(live, "w1")
         self.recorder = Recorder(database, "w1", SERVICE_LEVELS_SECONDS, self._recorded, self.telling)
 
     async def take(self, limit: int = 1) -> list[Claim]:
@@ -174,6 +174,66 @@ async def test_of_every_operators_action_is_told_what_the_history_says(
     assert story(heard) == [tuple(row) for row in history]
     assert gone.new_status == "deleted"
     assert [item.queue for item in heard] == ["default"] * 2 + ["other"] * 6
+    assert gone.queue == "other"
+
+
+async def test_an_undone_move_is_told_with_the_queue_that_the_task_is_back_in(
+    database: Database, live: FastLane, queue: Queue
+) -> None:
+    task_id = await queue.enqueue("a", queue="kitchen")
+    async with watching(live) as stream:
+        [seen] = await operations_store.targets(database, [task_id])
+        moved = await operations.act(database, live, Order(Action.MOVE, "bar"), [seen.target])
+        [_ async for _ in operations.undo(database, live, moved.operation_id, None, timedelta(hours=1))]
+        assert [item.queue for item in await transitions(stream, 2)] == ["bar", "kitchen"]
+
+
+async def test_a_rerun_is_told_as_the_new_task_that_it_is(database: Database, live: FastLane, queue: Queue) -> None:
+    old = [await queue.enqueue("a", queue="kitchen") for _ in range(2)]
+    seen = [standing.target for standing in await operations_store.targets(database, old)]
+    await operations.act(database, live, Order(Action.CANCEL), seen)
+    async with watching(live) as stream:
+        seen = [standing.target for standing in await operations_store.targets(database, old)]
+        await operations.act(database, live, Order(Action.RERUN), seen)
+        heard = await transitions(stream, 2)
+    assert [(item.task_id, item.old_status, item.new_status, item.queue) for item in heard] == [
+        (new, None, "pending", "kitchen") for new in (old[1] + 1, old[1] + 2)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "follows"),
+    [
+        (RunOutcome.COMPLETED, ("pending", "all that it depends on has ended")),
+        (RunOutcome.FAILED, ("failed", "task 1, on which it depends, failed")),
+    ],
+)
+async def test_what_waited_for_a_task_is_told_after_its_end(
+    live: FastLane, queue: Queue, worker: Worker, outcome: RunOutcome, follows: tuple[str, str]
+) -> None:
+    first = await queue.enqueue("a", max_attempts=1)
+    after = await queue.enqueue("b", queue="kitchen", depends_on=[first])
+    async with watching(live) as stream:
+        [claim] = await worker.take()
+        await worker.end(claim, outcome, error="no" if outcome is RunOutcome.FAILED else None)
+        await worker.telling.flush()
+        _, end, item = await transitions(stream, 3)
+    assert (end.task_id, end.new_status) == (first, outcome.value)
+    assert (item.task_id, item.queue, item.crew, item.old_status) == (after, "kitchen", "b", "waiting")
+    assert (item.new_status, item.reason, item.actor) == (*follows, "worker:w1")
+
+
+async def test_what_waited_for_a_cancelled_task_is_told_as_the_operators_doing(
+    database: Database, live: FastLane, queue: Queue
+) -> None:
+    first = await queue.enqueue("a")
+    after = await queue.enqueue("b", depends_on=[first])
+    async with watching(live) as stream:
+        [seen] = await operations_store.targets(database, [first])
+        await operations.act(database, live, Order(Action.CANCEL), [seen.target])
+        cancelled, item = await transitions(stream, 2)
+    assert (cancelled.task_id, cancelled.new_status) == (first, "cancelled")
+    assert (item.task_id, item.new_status, item.actor) == (after, "failed", cancelled.actor)
 
 
 async def test_a_thousand_tasks_at_once_are_one_entry(live: FastLane, queue: Queue, redis_url: str) -> None:

@@ -36,7 +36,7 @@ def told() -> Told:
 
 @pytest.fixture
 def recorder(database: Database, told: Told) -> Recorder:
-    return Recorder(database, "w1", SERVICE_LEVELS_SECONDS, told, Telling(FastLane(None), "w1", None))
+    return Recorder(database, "w1", SERVICE_LEVELS_SECONDS, told, Telling(FastLane(None), "w1"))
 
 
 async def test_a_call_that_starts_and_ends_between_two_writes_is_one_entry(
@@ -91,7 +91,7 @@ async def test_what_cannot_be_written_now_is_kept_with_its_lease_and_written_lat
 ) -> None:
     """Case C14: a finished result is never bought again because the database was away."""
     away = Database(dsn.replace("/test_", "/none_"), application_name="away", connections=1)
-    recorder = Recorder(away, "w1", SERVICE_LEVELS_SECONDS, told, Telling(FastLane(None), "w1", None))
+    recorder = Recorder(away, "w1", SERVICE_LEVELS_SECONDS, told, Telling(FastLane(None), "w1"))
     await put(database, "a")
     [claim] = await take(database)
     recorder.finish([(Finish(claim.run_id, claim.task_id, RunOutcome.COMPLETED, 1.0, result='"dear"'), False)])

@@ -24,7 +24,7 @@ from crewtop.model.task import Claim, RunOutcome
 from crewtop.worker.story import Story
 from crewtop.worker.verdict import Backoff, Ending, verdict
 
-CLAIM = Claim(7, 70, "order", "{}")
+CLAIM = Claim(7, 70, "default", "order", "{}")
 USAGE = {"prompt_tokens": 100, "completion_tokens": 20, "cached_prompt_tokens": 40}
 
 
