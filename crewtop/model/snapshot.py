@@ -100,7 +100,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class WorkerRow:
-    """One worker. heartbeat_age in seconds; state is running, draining, late (no heartbeat for a lease) or stopped.
+    """One worker. heartbeat_age in seconds; state is running, draining, late (three heartbeats missed) or stopped.
 
     drain_seconds_left: until a draining worker hands back what still runs; None: it waits for it. clock_offset: seconds
     by which its host's clock is ahead of the database's.

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+from crewtop.model.ledger import BEATS_A_LEASE, MISSED_BEATS
 from crewtop.model.money import Money
 from crewtop.model.snapshot import Health, Point, QueueRow, RunningRow, Snapshot, Throttle, WorkerRow
 from crewtop.model.stuck import stuck_reason
@@ -169,7 +170,7 @@ def _series(raw: Mapping[str, Any], backlog: int, window: Window, now: float) ->
 def _worker(row: Mapping[str, Any]) -> WorkerRow:
     if row["stopped_at"] is not None:
         state = "stopped"
-    elif row["heartbeat_age"] > row["lease_seconds"]:
+    elif row["heartbeat_age"] > MISSED_BEATS * row["lease_seconds"] / BEATS_A_LEASE:
         state = "late"
     else:
         state = "draining" if row["draining"] else "running"
