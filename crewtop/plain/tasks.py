@@ -142,9 +142,19 @@ def _bodies(runs: tuple[RunRow, ...], paper: Paper) -> Iterator[str]:
         if run is runs[0]:
             yield from _body(f"ERROR OF RUN {run.id}", run.error, paper)
             yield from _body(f"TRACEBACK OF RUN {run.id}", run.traceback, paper)
-            yield from _body(f"LAST OUTPUT OF RUN {run.id}", run.log_tail, paper)
+            yield from _body(f"LAST OUTPUT OF RUN {run.id}", _own_output(run), paper)
         if run.replaced:
             yield f"run {run.id}: characters that PostgreSQL cannot hold, replaced by U+FFFD: {run.replaced}"
+
+
+def _own_output(run: RunRow) -> Excerpt | None:
+    """What the run printed, without the traceback that its executor prints too: it has a section of its own."""
+    log, traceback = run.log_tail, run.traceback
+    if log is None or traceback is None or not traceback.text or traceback.text not in log.text:
+        return log
+    cut = len(traceback.text.encode("utf-8", "surrogatepass"))
+    text = log.text.replace(traceback.text, "", 1)
+    return Excerpt(text, log.size - cut) if text.strip() else None
 
 
 def _steps(rows: tuple[StepRow, ...], paper: Paper) -> list[str]:

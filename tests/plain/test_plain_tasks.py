@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
+import pytest
+
 from crewtop.model.money import Money
 from crewtop.model.snapshot import (
     CallRow,
@@ -257,6 +259,16 @@ HISTORY               STATUS     BY                 RUN  REASON
 
 def test_the_story_of_a_failed_task() -> None:
     assert task_text(FAILED) == FAILED_100
+
+
+@pytest.mark.parametrize(("before", "after"), [("calling gpt-4.1\n", "good bye\n"), ("", "")])
+def test_a_traceback_that_was_printed_too_is_shown_once(before: str, after: str) -> None:
+    traceback = 'Traceback:\n  File "shop.py", line 3\nValueError: no\n'
+    failed = run(92, outcome="failed", traceback=excerpt(traceback), log_tail=excerpt(before + traceback + after))
+    shown = task_text(replace(FAILED, runs=(failed,)))
+    assert shown.count('File "shop.py", line 3') == 1
+    assert ("LAST OUTPUT OF RUN 92\n  calling gpt-4.1\n  good bye\n" in shown) == bool(before)
+    assert ("LAST OUTPUT" in shown) == bool(before)
 
 
 def test_a_step_that_was_not_done_again_is_called_kept() -> None:
