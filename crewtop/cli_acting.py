@@ -195,33 +195,41 @@ def slots(
     context: typer.Context, worker: Worker, number: Annotated[int, typer.Argument(metavar="N", min=0, max=1000)]
 ) -> None:
     """Ask a worker for so many slots."""
-    from crewtop.commands.control import order_worker
+    from crewtop.commands.control import set_slots
 
-    raise typer.Exit(run(order_worker(configuration(context), worker, number, drain=False)))
+    raise typer.Exit(run(set_slots(configuration(context), worker, number)))
 
 
 @acting.command()
 def drain(context: typer.Context, worker: Worker) -> None:
     """Ask a worker to claim nothing more, finish what it runs, and end."""
-    from crewtop.commands.control import order_worker
+    from crewtop.commands import control
 
-    raise typer.Exit(run(order_worker(configuration(context), worker, None, drain=True)))
+    raise typer.Exit(run(control.drain(configuration(context), worker)))
+
+
+@acting.command()
+def kill(context: typer.Context, worker: Worker, yes: Yes = False) -> None:
+    """Ask a worker to end at once; what it runs goes back to its queue."""
+    from crewtop.commands import control
+
+    raise typer.Exit(run(control.kill(configuration(context), worker, yes=yes)))
 
 
 @acting.command()
 def pause(context: typer.Context, queue: QueueName, reason: Reason = None) -> None:
-    """Let workers claim nothing from a queue; what runs goes on."""
+    """Let workers claim nothing from a queue, there or yet to come; what runs goes on."""
     from crewtop.commands.control import pause_queue
 
-    raise typer.Exit(run(pause_queue(configuration(context), queue, reason, paused=True)))
+    raise typer.Exit(run(pause_queue(configuration(context), queue, reason)))
 
 
 @acting.command()
 def resume(context: typer.Context, queue: QueueName) -> None:
     """Let workers claim from a queue again."""
-    from crewtop.commands.control import pause_queue
+    from crewtop.commands.control import resume_queue
 
-    raise typer.Exit(run(pause_queue(configuration(context), queue, None, paused=False)))
+    raise typer.Exit(run(resume_queue(configuration(context), queue)))
 
 
 @acting.command()

@@ -12,6 +12,7 @@ import typer
 
 from crewtop import operations, words
 from crewtop.admission import inputs_text, name
+from crewtop.commands.confirming import confirm
 from crewtop.commands.enqueue import inputs_of, priority_of
 from crewtop.config import Configuration
 from crewtop.model.errors import Refused
@@ -198,13 +199,4 @@ def _tasks(count: int) -> str:
 
 
 def _confirm(action: Action, told: Sequence[str], count: int, cost: Money) -> None:
-    """Ask. Raises Refused unless it is confirmed: by typing the count where much is at stake."""
-    typer.echo("\n".join(told), err=True)
-    if not sys.stdin.isatty():
-        raise Refused("nothing was changed: there is no terminal to ask on; add --yes")
-    if must_be_typed(action, count, cost):
-        agreed = typer.prompt(f"type {count} to go on", err=True, default="", show_default=False).strip() == str(count)
-    else:
-        agreed = typer.confirm("go on?", err=True)
-    if not agreed:
-        raise Refused("nothing was changed")
+    confirm(told, count if must_be_typed(action, count, cost) else None)

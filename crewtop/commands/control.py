@@ -5,6 +5,8 @@ from __future__ import annotations
 import typer
 
 from crewtop import operations
+from crewtop.admission import name
+from crewtop.commands.confirming import confirm
 from crewtop.config import Configuration
 from crewtop.model.errors import Refused
 from crewtop.store import limits
@@ -15,26 +17,63 @@ from crewtop.text import shown
 TIMEOUT_SECONDS = 10.0
 
 
-async def order_worker(configuration: Configuration, worker_id: str, slots: int | None, *, drain: bool) -> int:
-    """Ask a worker for a number of slots, or to drain. Raises Refused where there is no such worker."""
+async def set_slots(configuration: Configuration, worker_id: str, slots: int) -> int:
+    """Ask a worker for a number of slots. Raises Refused where there is no such worker."""
+    return await _order(configuration, worker_id, f"for {slots} slots", slots=slots)
+
+
+async def drain(configuration: Configuration, worker_id: str) -> int:
+    """Ask a worker to end when what it runs has. Raises Refused where there is no such worker."""
+    return await _order(configuration, worker_id, "to drain", drain=True)
+
+
+async def kill(configuration: Configuration, worker_id: str, *, yes: bool) -> int:
+    """Ask a worker to end at once. Raises Refused where there is no such worker, and where it is not confirmed."""
+    if not yes:
+        confirm([
+            f"kill worker {shown(worker_id)}: it ends at once, and what it runs goes back to its queue",
+            f"`crewtop drain {shown(worker_id)}` lets it finish first",
+        ])  # fmt: skip
+    return await _order(configuration, worker_id, "to end at once", kill=True)
+
+
+async def _order(
+    configuration: Configuration,
+    worker_id: str,
+    what: str,
+    *,
+    slots: int | None = None,
+    drain: bool = False,
+    kill: bool = False,
+) -> int:
     async with stores(configuration.settings, "crewtop operator", connections=1, timeout=TIMEOUT_SECONDS) as opened:
-        if not await store.order_worker(opened.database, worker_id, slots, drain):
+        if not await store.order_worker(opened.database, worker_id, slots, drain, kill=kill):
             raise Refused(f"there is no live worker {worker_id}: `crewtop snapshot` lists them")
         await opened.live.nudge(worker_id)
-    typer.echo(f"asked {shown(worker_id)} " + ("to drain" if drain else f"for {slots} slots"))
+    typer.echo(f"asked {shown(worker_id)} {what}")
     return 0
 
 
-async def pause_queue(configuration: Configuration, queue: str, reason: str | None, *, paused: bool) -> int:
-    """Let workers claim nothing from a queue, or let them go on. Raises Refused where there is no such queue."""
+async def pause_queue(configuration: Configuration, queue: str, reason: str | None) -> int:
+    """Let workers claim nothing from a queue, which is made where it is not there yet.
+
+    Raises Refused for what cannot be a queue's name.
+    """
+    name(queue, "queue")
     async with stores(configuration.settings, "crewtop operator", connections=1, timeout=TIMEOUT_SECONDS) as opened:
-        if paused:
-            there = await limits.pause_queue(opened.database, queue, operations.operator(), reason)
-        else:
-            there = await limits.resume_queue(opened.database, queue)
-            await opened.live.wake([queue])
-    _there(queue, there)
-    typer.echo(f"{shown(queue)} " + ("is paused: what runs goes on" if paused else "goes on"))
+        was_there = await limits.pause_queue(opened.database, queue, operations.operator(), reason)
+    if not was_there:
+        typer.echo(f"note: no queue was called {shown(queue)} yet; it is there now", err=True)
+    typer.echo(f"{shown(queue)} is paused: what runs goes on")
+    return 0
+
+
+async def resume_queue(configuration: Configuration, queue: str) -> int:
+    """Let workers claim from a queue again. Raises Refused where there is no such queue."""
+    async with stores(configuration.settings, "crewtop operator", connections=1, timeout=TIMEOUT_SECONDS) as opened:
+        _there(queue, await limits.resume_queue(opened.database, queue))
+        await opened.live.wake([queue])
+    typer.echo(f"{shown(queue)} goes on")
     return 0
 
 
@@ -48,14 +87,17 @@ async def boost_queue(configuration: Configuration, queue: str, seconds: float |
 
 
 async def limit(
-    configuration: Configuration, scope: limits.Scope, name: str, max_running: int | None, per_minute: float | None
+    configuration: Configuration, scope: limits.Scope, of: str, max_running: int | None, per_minute: float | None
 ) -> int:
-    """Hold a queue or a crew back over all workers; without any figure, no more."""
+    """Hold the queue or the crew of this name back over all workers; without any figure, no more."""
     async with stores(configuration.settings, "crewtop operator", connections=1, timeout=TIMEOUT_SECONDS) as opened:
-        await limits.set_limit(opened.database, scope, name, max_running, per_minute)
+        await limits.set_limit(opened.database, scope, of, max_running, per_minute)
+        known = scope == "queue" or await limits.crew_seen(opened.database, of)
     said = [f"at most {max_running} running"] if max_running is not None else []
     said += [f"at most {per_minute:g} starts a minute"] if per_minute is not None else []
-    typer.echo(f"{scope} {shown(name)}: {', '.join(said) or 'no limit'}")
+    if said and not known:
+        typer.echo(f"note: no worker has the crew {shown(of)} yet", err=True)
+    typer.echo(f"{scope} {shown(of)}: {', '.join(said) or 'no limit'}")
     return 0
 
 

@@ -25,9 +25,21 @@ async def set_limit(
         await connection.execute(statement("make_slots"), scope, name, max_running or 0)
 
 
+async def crew_seen(database: Database, crew: str) -> bool:
+    """Whether any worker, alive or lately gone, has this crew."""
+    row = await database.fetchrow("crew_seen", crew)
+    assert row is not None
+    return bool(row["seen"])
+
+
 async def pause_queue(database: Database, queue: str, actor: str, reason: str | None) -> bool:
-    """Let workers claim nothing from a queue; what runs goes on. Answers whether there is such a queue."""
-    return await database.fetchrow("pause_queue", queue, actor, reason) is not None
+    """Let workers claim nothing from a queue; what runs goes on. One that is not there yet is made, and paused.
+
+    Answers whether it was there.
+    """
+    row = await database.fetchrow("pause_queue", queue, actor, reason)
+    assert row is not None
+    return bool(row["was_there"])
 
 
 async def resume_queue(database: Database, queue: str) -> bool:

@@ -73,12 +73,39 @@ async def test_queues_and_workers_are_steered_through_the_database(site: Site) -
     ):
         assert await site.crewtop(*arguments) == (0, said, ""), arguments
     orders = await lease.heartbeat(site.database, beat("w1"))
-    assert (orders.desired_slots, orders.draining) == (9, True)
+    assert (orders.desired_slots, orders.draining, orders.killed) == (9, True, False)
     for arguments, complaint in (
-        (("pause", "nowhere"), "there is no queue nowhere: `crewtop snapshot` lists them"),
+        (("resume", "nowhere"), "there is no queue nowhere: `crewtop snapshot` lists them"),
         (("drain", "nobody"), "there is no live worker nobody: `crewtop snapshot` lists them"),
         (("retry",), 'retry what? Name tasks by id, or say --filter "status:failed crew:NAME"'),
         (("undo", "7", "-y"), "there is no operation 7: `crewtop operations` lists them"),
     ):
         code, _, err = await site.crewtop(*arguments)
         assert (code, err) == (2, f"crewtop: {complaint}\n")
+
+
+async def test_a_worker_is_killed_only_once_that_is_confirmed(site: Site) -> None:
+    await lease.heartbeat(site.database, beat("w1"))
+    code, out, err = await site.crewtop("kill", "w1")
+    assert (code, out) == (2, "")
+    assert err == (
+        "kill worker w1: it ends at once, and what it runs goes back to its queue\n"
+        "`crewtop drain w1` lets it finish first\n"
+        "crewtop: nothing was changed: there is no terminal to ask on; add --yes\n"
+    )
+    assert not (await lease.heartbeat(site.database, beat("w1"))).killed
+    assert await site.crewtop("kill", "w1", "--yes") == (0, "asked w1 to end at once\n", "")
+    assert (await lease.heartbeat(site.database, beat("w1"))).killed
+
+
+async def test_what_is_not_there_yet_may_be_held_back_and_is_pointed_out(site: Site) -> None:
+    await lease.heartbeat(site.database, beat("w1"))
+    note = "note: no worker has the crew nope yet\n"
+    limited = await site.crewtop("limit", "crew", "nope", "--max-running", "1")
+    assert limited == (0, "crew nope: at most 1 running\n", note)
+    assert await site.crewtop("limit", "crew", "nope", "--none") == (0, "crew nope: no limit\n", "")
+    code, out, err = await site.crewtop("pause", "soon", "--reason", "not before Monday")
+    assert (code, out) == (0, "soon is paused: what runs goes on\n")
+    assert err == "note: no queue was called soon yet; it is there now\n"
+    await put(site.database, "a", queue="soon")
+    assert await take(site.database) == []
