@@ -13,8 +13,11 @@ RAW_SECONDS = 5.0
 DEPTH_SECONDS = 1_800.0
 """How long the depth of queues is known by 10-second bucket."""
 
-COARSER = ((0, 10, RAW_SECONDS), (10, 60, 7_200.0), (60, 3_600, 259_200.0))
-"""Rollups of so many seconds a bucket become coarser at an age in seconds: 10 s for hours, 1 min for days, then 1 h."""
+COARSER = ((0, 10, RAW_SECONDS), (10, 60, 7_200.0), (60, 3_600, 90_000.0))
+"""Rollups of so many seconds a bucket become coarser at an age in seconds: 10 s for hours, 1 min for a day, then 1 h.
+
+The last 24 hours are summed to the minute, and longer windows in the time that somebody waits for a view.
+"""
 
 WORKERS_SECONDS = 604_800.0
 SCHEDULES_SECONDS = 604_800.0
