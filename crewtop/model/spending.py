@@ -52,10 +52,11 @@ class Spending:
     """What was spent over so many hours up to now. at: the database's clock.
 
     models, crews and queues: the dearest first; hours: one a clock hour that they touch, oldest first, those without a
-    call included; days: likewise over the last 14 days, in UTC. Their sum, like total, begins that many hours ago, with
-    a whole hour where that is more than a day: the first of hours is a part of one. completed: tasks that completed in these hours; failed: what all attempts at those
-    tasks cost that failed for good in these hours, of the newest 20,000 failed ones. today: since midnight UTC;
-    projected: today's at its end, if the rest of it goes on as the last hour went, None where nothing was spent in it.
+    call included; days: likewise over the last 14 days, in UTC. The sum of hours, like total, begins that many hours
+    ago, or with the first whole hour where those are more than a day: the first of hours is a part of one. completed:
+    tasks that completed in these hours; failed: what all attempts at those tasks cost that failed for good in these
+    hours, of the newest 20,000 failed ones. today: since midnight UTC; projected: today's at its end, if the rest of it
+    goes on as the last hour went, None where nothing was spent in it.
     """
 
     at: datetime
