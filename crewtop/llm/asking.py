@@ -1,0 +1,100 @@
+"""What an executor asks its supervisor before a model call, what it is told, and what it tells afterwards.
+
+Plain data, shared by both sides of the socket between them. No secret and no text of a prompt is in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+@dataclass(frozen=True, slots=True)
+class PromptShape:
+    """What routing may know of a prompt: counts, never its words.
+
+    input_tokens and output_tokens: estimates of what goes in and of what is expected back. hard and easy: how many
+    words of the request mark demanding work (prove, design, ...) or plain work (translate, list, ...). tools: how many
+    tools are offered.
+    """
+
+    input_tokens: int
+    output_tokens: int
+    hard: int = 0
+    easy: int = 0
+    tools: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CallAsk:
+    """A model call that wants to go out.
+
+    call_id: the same through asking, settling and the ledger. tokens: an upper estimate, in and out together.
+    priority: the task's, 1 (critical) to 4 (low). step: the step's number in its run, None outside of one.
+    """
+
+    call_id: str
+    provider: str
+    model: str
+    tokens: int
+    crew: str
+    queue: str
+    priority: int
+    step: int | None = None
+    streaming: bool = False
+    prompt: PromptShape | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """The call may go out now, to this model and with this key.
+
+    key: the name of a key (of an environment variable or a file), never the secret; None where the crew brings its own.
+    reason: why this model, where it is not the one asked for. waited: seconds that the call was held back.
+    """
+
+    call_id: str
+    provider: str
+    model: str
+    key: str | None
+    reason: str | None = None
+    waited: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """The call may not go out. retry_after: seconds, None where unknown. terminal: asking again will not help."""
+
+    reason: str
+    retry_after: float | None
+    terminal: bool
+
+
+class Outcome(StrEnum):
+    """How a call ended.
+
+    ANSWERED in full; REFUSED by the provider with an HTTP status; FAILED on the way (time-out, broken connection), so
+    that it may have been counted; UNSENT, so that it was not.
+    """
+
+    ANSWERED = "answered"
+    REFUSED = "refused"
+    FAILED = "failed"
+    UNSENT = "unsent"
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """How a permitted call ended.
+
+    tokens: in and out as the provider counted them, None where unknown. status: of HTTP, None without an answer.
+    retry_after: seconds that the provider asked for. headers: its rate-limit headers, in lower case, and no others.
+    """
+
+    call_id: str
+    outcome: Outcome
+    tokens: int | None
+    status: int | None = None
+    retry_after: float | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
