@@ -148,6 +148,19 @@ async def test_sigterm_lets_short_runs_finish_and_gives_long_ones_back(site: Sit
     assert await site.sql("SELECT failed_runs = 0 AND interrupted_runs = 1 FROM crewtop.tasks WHERE id = $1", slow)
 
 
+async def test_a_second_sigterm_hurries(site: Site) -> None:
+    worker = site.worker(CREWTOP_WORKER__GRACE_SECONDS="600")
+    task_id = await site.queue.enqueue("gate", {"folder": str(site.folder)})
+    await site.until_started(site.folder)
+    worker.terminate()
+    await site.until("draining FROM crewtop.workers")
+    worker.terminate()
+    assert await asyncio.to_thread(worker.wait, 60) == 0
+    assert await site.queue.status(task_id) is TaskStatus.PENDING
+    log = (site.folder / "worker-0.log").read_text()
+    assert (log.count("event=draining"), log.count("event=hurrying")) == (1, 1)
+
+
 async def test_without_crews_a_worker_says_what_to_write(site: Site) -> None:
     (site.folder / "crewtop.toml").write_text("")
     code, _, err = await site.crewtop("worker")
