@@ -71,6 +71,7 @@ class CrewtopApp(App[int], inherit_bindings=False):
         self._orders = Orders(self, session, reach, self._show, self._settled)
         self._followed: tuple[Stream, asyncio.Task[None]] | None = None
         self.heard: Stream | None = None
+        self._pressed = False
         self._soon = False
         self._job: Job | None = None
         interval = lambda: session.interval  # noqa: E731
@@ -132,17 +133,17 @@ class CrewtopApp(App[int], inherit_bindings=False):
     def press(self, key: str) -> None:
         """Obey a key and show what it did."""
         self._carry_out(self.session.press(key))
-        self._show()
+        self._show_next()
 
     def click(self, y: int) -> None:
         """Obey a click on a line and show what it did."""
         self._carry_out(self.session.click(y))
-        self._show()
+        self._show_next()
 
     def paste(self, text: str) -> None:
         """Put pasted text where one types."""
         self.session.paste(text)
-        self._show()
+        self._show_next()
 
     def _carry_out(self, effect: Effect | None) -> None:
         match effect:
@@ -255,6 +256,16 @@ class CrewtopApp(App[int], inherit_bindings=False):
         self._write(self._title.show(session.title))
         self._follow()
         self._prepare()
+
+    def _show_next(self) -> None:
+        """Show what keys did, once for all that came together: a flick of the wheel is worth one frame, not thirty."""
+        if not self._pressed:
+            self._pressed = True
+            self.call_later(self._show_pressed)
+
+    def _show_pressed(self) -> None:
+        self._pressed = False
+        self._show()
 
     def _show_soon(self) -> None:
         """Show what a stream told, but not more often than anybody could read."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import sys
 from contextlib import suppress
 from typing import Any, TextIO
@@ -60,6 +61,14 @@ if sys.platform != "win32":
             if self._must_signal_resume:
                 super()._sigcont_application()
 
+        def run_input_thread(self) -> None:
+            """Read keys until the screen ends. What is no UTF-8, and what came with it, is passed over."""
+            while True:
+                try:
+                    return super().run_input_thread()
+                except UnicodeDecodeError:
+                    pass
+
         def start_application_mode(self) -> None:
             """Take the terminal over."""
             super().start_application_mode()  # type: ignore[no-untyped-call]
@@ -70,6 +79,7 @@ if sys.platform != "win32":
             """Give the terminal back as it was."""
             if title.able(os.environ):
                 self.write(title.POP)
+            signal.signal(signal.SIGWINCH, signal.SIG_DFL)  # a last resize would find no loop to tell of it
             super().stop_application_mode()
 
         def _enable_mouse_support(self) -> None:

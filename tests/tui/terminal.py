@@ -88,6 +88,10 @@ class Terminal:
     def press(self, keys: str) -> None:
         os.write(self.fd, keys.encode())
 
+    def resize(self, columns: int, lines: int) -> None:
+        """Another size, as from a window manager."""
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
     def hang_up(self) -> None:
         """Close the terminal, as a broken connection does."""
         if self.fd >= 0:

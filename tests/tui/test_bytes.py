@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import re
 
 import pytest
@@ -140,3 +141,25 @@ def test_without_colour_no_colour_is_sent() -> None:
         sent = terminal.take().decode()
     codes = {code for match in re.findall(r"\x1b\[([0-9;]*)m", sent) for code in match.split(";")}
     assert codes <= {"", "0", "1", "2", "7", "39", "49"}  # bold, dim, reverse, and the terminal's own two colours
+
+
+def test_bytes_that_are_no_text_are_passed_over() -> None:
+    """As of a terminal that sends Latin-1, or a paste of something else."""
+    with live() as terminal:
+        terminal.see("RUNNING NOW")
+        os.write(terminal.fd, b"\xff\xe9\xfe")
+        terminal.press("?")
+        terminal.see("One line up")
+
+
+def test_a_resize_at_the_end_leaves_no_traceback() -> None:
+    with live() as terminal:
+        terminal.see("RUNNING NOW")
+        assert terminal.process is not None
+        terminal.press("q")
+        while terminal.process.poll() is None:
+            terminal.resize(100, 30)
+            terminal.resize(120, 40)
+            terminal.read(0.01)
+        assert terminal.process.returncode == 0
+        assert b"Traceback" not in terminal.take()
