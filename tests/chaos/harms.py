@@ -60,13 +60,13 @@ def crash_postgres(site: Site) -> None:
 
 def restart_postgres(site: Site) -> None:
     """An immediate restart: sessions end without a goodbye, and the start replays the log."""
-    processes = _servers(site, "postgres")
+    processes = servers(site, "postgres")
     pids = {process.pid for process in processes}
     for process in processes:
         with suppress(psutil.Error):
             if process.ppid() not in pids:
                 process.send_signal(signal.SIGQUIT)
-    _start_again(site, processes)
+    start_again(site, processes)
 
 
 def crash_redis(site: Site) -> None:
@@ -127,7 +127,8 @@ def _signal_an_executor(site: Site, number: signal.Signals) -> psutil.Process | 
     return None
 
 
-def _servers(site: Site, name: str) -> list[psutil.Process]:
+def servers(site: Site, name: str) -> list[psutil.Process]:
+    """The processes of a server of that name."""
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):
@@ -137,14 +138,15 @@ def _servers(site: Site, name: str) -> list[psutil.Process]:
 
 
 def _crash(site: Site, name: str) -> None:
-    processes = _servers(site, name)
+    processes = servers(site, name)
     for process in processes:
         with suppress(psutil.Error):
             process.kill()
-    _start_again(site, processes)
+    start_again(site, processes)
 
 
-def _start_again(site: Site, ending: list[psutil.Process]) -> None:
+def start_again(site: Site, ending: list[psutil.Process]) -> None:
+    """Start what is missing once these processes are gone."""
     wait_gone(ending)
     with embedded.running(site.servers.data_dir):  # joining starts again what no longer answers
         pass
