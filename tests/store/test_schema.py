@@ -120,6 +120,32 @@ async def test_several_upgrades_at_once_do_it_once(old: Database) -> None:
     assert await schema.check(old) == schema.SCHEMA_VERSION
 
 
+async def test_an_upgrade_and_a_worker_that_starts_meanwhile_wait_for_each_other_in_turn(
+    old: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table is written anew for minutes: to be the victim of a deadlock at the end of them would be a pity."""
+    with monkeypatch.context() as before:
+        before.setattr(schema, "SCHEMA_VERSION", 2)
+        await schema.upgrade(old)
+    heartbeat = "WITH b AS (UPDATE crewtop.workers SET busy = 1 RETURNING id) SELECT count(*) FROM b, crewtop.tasks"
+    async with old.connection() as reader, asyncio.TaskGroup() as group:
+        async with reader.transaction():
+            await reader.execute("SELECT FROM crewtop.tasks")
+            upgrade = group.create_task(schema.upgrade(old))
+            await waiting(old, 1)
+            beat = group.create_task(one(old, heartbeat))
+            await waiting(old, 2)
+    assert (await upgrade, await beat) == (2, 7)
+
+
+async def waiting(database: Database, sessions: int) -> None:
+    """Until so many sessions wait for a lock."""
+    waiters = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    async with asyncio.timeout(10):
+        while await one(database, waiters) < sessions:
+            await asyncio.sleep(0.01)
+
+
 async def test_a_migration_that_fails_changes_nothing(old: Database, database: Database) -> None:
     await one(old, "CREATE TABLE crewtop.schedules ()")
     before = await catalog(old)

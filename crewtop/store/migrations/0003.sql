@@ -1,5 +1,12 @@
 -- From version 2 to 3: failures by what went wrong, workers' clocks and their end at an operator's word, reruns to be found.
 
+-- First, since a heartbeat locks them in this order: workers, tasks.
+ALTER TABLE crewtop.workers
+    ADD COLUMN killed boolean NOT NULL DEFAULT false,
+    ADD COLUMN clock_offset_seconds double precision;
+COMMENT ON COLUMN crewtop.workers.killed IS 'An operator wants it to end at once: what it runs is killed and goes back to its queue.';
+COMMENT ON COLUMN crewtop.workers.clock_offset_seconds IS 'The worker''s clock minus the database''s; NULL: not measured.';
+
 CREATE FUNCTION crewtop.fingerprint(error text) RETURNS text
 -- Not in SQL: that would be taken apart anew, to be inlined, in every statement that writes a task.
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
@@ -20,11 +27,5 @@ COMMENT ON COLUMN crewtop.tasks.failure IS 'The same for like errors: see finger
 CREATE INDEX tasks_to_look_at ON crewtop.tasks (status, id DESC) WHERE status IN ('failed', 'cancelled', 'waiting', 'retry');
 CREATE INDEX tasks_by_failure ON crewtop.tasks (failure, id DESC) WHERE status IN ('failed', 'retry');
 CREATE INDEX tasks_by_rerun ON crewtop.tasks (rerun_of) WHERE rerun_of IS NOT NULL;
-
-ALTER TABLE crewtop.workers
-    ADD COLUMN killed boolean NOT NULL DEFAULT false,
-    ADD COLUMN clock_offset_seconds double precision;
-COMMENT ON COLUMN crewtop.workers.killed IS 'An operator wants it to end at once: what it runs is killed and goes back to its queue.';
-COMMENT ON COLUMN crewtop.workers.clock_offset_seconds IS 'The worker''s clock minus the database''s; NULL: not measured.';
 
 COMMENT ON COLUMN crewtop.stats.worker_id IS 'Empty in buckets of an hour, which are kept for ever: workers come and go.';
