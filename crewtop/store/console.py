@@ -10,6 +10,7 @@ from typing import Any
 import asyncpg
 
 from crewtop.model.hindrances import Hindrances
+from crewtop.model.ledger import BEATS_A_LEASE, MISSED_BEATS
 from crewtop.model.money import Money
 from crewtop.model.snapshot import (
     MOST_TIES,
@@ -70,7 +71,9 @@ async def read_detail(database: Database, task_id: int, no_progress_seconds: flo
         tied = await connection.fetch(statement("task_ties"), task_id, MOST_TIES)
         hindrances = None
         if line["status"] in ("pending", "retry"):
-            hindrances = await connection.fetchrow(statement("hindrances"), task_id, COUNTED_DUE)
+            hindrances = await connection.fetchrow(
+                statement("hindrances"), task_id, COUNTED_DUE, MISSED_BEATS / BEATS_A_LEASE
+            )
     return TaskDetail(
         at=line["at"],
         task=task_row(line, no_progress_seconds),

@@ -1,12 +1,12 @@
 -- What keeps task $1, which is pending or backs off, from running: each that claim.sql knows. $2: how far the tasks of a
--- priority are counted that its queue hands out before it.
+-- priority are counted that its queue hands out before it; $3: after which part of its lease a silent worker counts as gone.
 SELECT CASE WHEN t.run_at > now() THEN t.run_at END AS not_before, t.status = 'retry' AS backs_off,
        q.paused_at IS NOT NULL AS paused, q.paused_by, q.paused_reason,
        h.provider AS throttled_by, extract(epoch FROM h.until - now())::float8 AS throttled_seconds,
        t.crew, t.queue,
        EXISTS (SELECT FROM crewtop.workers AS w
                WHERE w.stopped_at IS NULL AND NOT w.draining AND w.slots > 0
-                 AND w.heartbeat_at > now() - make_interval(secs => w.lease_seconds)
+                 AND w.heartbeat_at > now() - make_interval(secs => $3 * w.lease_seconds)
                  AND t.crew = ANY (w.crews) AND (w.queues IS NULL OR t.queue = ANY (w.queues))) AS has_worker,
        l.scope AS limited, l.name AS limited_name, l.at_once, l.a_minute,
        (SELECT sum(c.n) FROM generate_series(0, 4) AS p (priority) CROSS JOIN LATERAL (

@@ -121,7 +121,7 @@ async def test_without_a_worker_for_it_it_says_what_is_missing(database: Databas
     for blow in (
         "draining = true",
         "draining = false, slots = 0",
-        "slots = 1, heartbeat_at = now() - interval '1 h'",
+        "slots = 1, heartbeat_at = now() - 0.76 * make_interval(secs => lease_seconds)",  # three of four beats missed
         "heartbeat_at = now(), queues = '{other}'",
     ):
         await one(database, f"UPDATE crewtop.workers SET {blow}")
