@@ -79,7 +79,7 @@ async def test_an_expired_lease_is_rescued_without_the_workers_row(database: Dat
     await lease.heartbeat(database, beat("host:1:bbbb"))
     await one(database, "DELETE FROM crewtop.workers")
     [rescued] = await lease.rescue(database, "w2", 0.0)
-    assert rescued.run_id == claim.run_id
+    assert (rescued.run_id, rescued.queue, rescued.crew) == (claim.run_id, "default", "a")
     assert "host:1:aaaa is gone: lease expired 14" in rescued.why
     row = await task(database, task_id)
     assert (row["status"], row["failed_runs"], row["lost_runs"]) == ("retry", 0, 1)
