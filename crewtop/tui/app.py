@@ -19,15 +19,15 @@ from crewtop.tui.driver import calm_driver, hung_up
 from crewtop.tui.effects import ActOnAll, Copy, CopyText, Effect, Quit, Refresh, Repaint, Resume, Suspend, Undo
 from crewtop.tui.feed import Feed
 from crewtop.tui.files import Files
+from crewtop.tui.following import Following
 from crewtop.tui.look import Colours, Look, colours_of
 from crewtop.tui.options import ScreenOptions
 from crewtop.tui.orders import Orders
-from crewtop.tui.reading import Job
 from crewtop.tui.session import Session
-from crewtop.tui.source import Source, Unavailable
+from crewtop.tui.source import Source
 from crewtop.tui.sparing import SparingScreen
 from crewtop.tui.title import Title
-from crewtop.tui.wants import Stream, Want, ask, follow
+from crewtop.tui.wants import Stream, Want, ask
 
 HUNG_UP = 128 + signal.SIGHUP
 """The exit code of a screen whose terminal is gone, whether or not a signal said so."""
@@ -69,11 +69,9 @@ class CrewtopApp(App[int], inherit_bindings=False):
         self._tasks: set[asyncio.Task[None]] = set()
         self._awaited: set[asyncio.Task[None]] = set()
         self._orders = Orders(self, session, reach, self._show, self._settled)
-        self._followed: tuple[Stream, asyncio.Task[None]] | None = None
-        self.heard: Stream | None = None
+        self._following = Following(session, reach, self._spawn, self._show_soon, self._show)
         self._pressed = False
         self._soon = False
-        self._job: Job | None = None
         interval = lambda: session.interval  # noqa: E731
         self._snapshots: Feed[Snapshot] = Feed(self._ask_snapshot, self._told, self._failed, interval)
         self._answers: Feed[Answered] = Feed(self._ask, self._told_answer, self._failed_answer, interval)
@@ -82,6 +80,11 @@ class CrewtopApp(App[int], inherit_bindings=False):
     def answered(self) -> bool:
         """Whether nothing that the operator asked for is still on its way."""
         return not self._awaited
+
+    @property
+    def heard(self) -> Stream | None:
+        """The stream that told something last."""
+        return self._following.heard
 
     def get_default_screen(self) -> SparingScreen:
         """What the canvas lies on."""
@@ -201,41 +204,6 @@ class CrewtopApp(App[int], inherit_bindings=False):
         self.session.page.fail(reason)
         self._show()
 
-    # Streams and long texts
-
-    def _follow(self) -> None:
-        """Follow what the open view follows, and nothing else."""
-        stream = self.session.page.stream
-        if self._followed is not None and self._followed[0] != stream:
-            self._followed[1].cancel()
-            self._followed = None
-        if stream is not None and self._followed is None:
-            self._followed = stream, self._spawn(self._read_stream(stream))
-
-    async def _read_stream(self, stream: Stream) -> None:
-        try:
-            async for item in follow(self._reach(), stream):
-                if self.session.page.stream == stream:
-                    self.heard = stream
-                    self.session.page.told(stream, item)
-                    self._show_soon()
-        except Unavailable:
-            await asyncio.sleep(self.session.interval)
-            self._followed = None
-
-    def _prepare(self) -> None:
-        """Cut a long text into rows in a thread; a key never waits for it."""
-        job = self.session.page.job
-        if job is not None and self._job is None:
-            self._job = job
-            self._spawn(self._run_job(job))
-
-    async def _run_job(self, job: Job) -> None:
-        rows = await asyncio.to_thread(job.rows)
-        self._job = None
-        self.session.page.finish(job, rows)
-        self._show()
-
     # The picture
 
     def _show(self) -> None:
@@ -254,8 +222,7 @@ class CrewtopApp(App[int], inherit_bindings=False):
             self.bell()
         self._rung = session.alarms
         self._write(self._title.show(session.title))
-        self._follow()
-        self._prepare()
+        self._following.attend()
 
     def _show_next(self) -> None:
         """Show what keys did, once for all that came together: a flick of the wheel is worth one frame, not thirty."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from crewtop.model.filters import TaskFilter
-from crewtop.tui.source import Source
+from crewtop.tui.source import LogLines, Source
+
+PIECE_LINES = 50
+"""Lines of output that are handed on at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,15 @@ def follow(source: Source, stream: Stream) -> AsyncIterator[Any]:
     """The source's items of a stream, until the caller stops. Raises Unavailable while it runs."""
     match stream:
         case RunLog(run_id):
-            return source.log(run_id)
+            return _in_pieces(source.log(run_id))
         case LiveEvents(logs):
             return source.events(logs=logs)
+
+
+async def _in_pieces(log: AsyncIterator[LogLines]) -> AsyncIterator[LogLines]:
+    """The output a few lines at a time: to make a thousand long ones fit to be shown takes a second."""
+    async for told in log:
+        yield replace(told, lines=told.lines[:PIECE_LINES])
+        for at in range(PIECE_LINES, len(told.lines), PIECE_LINES):
+            await asyncio.sleep(0)  # keys are answered in between
+            yield LogLines(told.lines[at : at + PIECE_LINES])

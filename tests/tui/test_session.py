@@ -420,3 +420,16 @@ def test_hostile_text_is_shown_as_it_is_and_obeyed_nowhere(text: str) -> None:
         assert bad == []
     if text.isprintable():
         assert text in frames[0]
+
+
+def test_output_that_is_told_from_its_beginning_again_is_shown_once() -> None:
+    """As after a look at another view, or a stream that broke."""
+    made = session()
+    keys(made, "2", "enter", "l")
+    made.page.answer(made.page.want, STUCK)
+    stream = made.page.stream
+    assert stream is not None
+    for _ in range(2):
+        made.page.begin(stream)
+        made.page.told(stream, LogLines(("the only line",)))
+    assert picture(made).count("the only line") == 1

@@ -45,7 +45,7 @@ class Detail(Page):
         self._reader = Reader(manner, self._texts, self.pane)
         self._story = story.Story(manner)
         self._related = Related(manner)
-        self._log_run: int | None = None
+        self._log_begins = True
         self._top = 0
         self._end = 0
         self._height = 1
@@ -81,12 +81,15 @@ class Detail(Page):
         newest = self._texts.runs[-1:]
         return RunLog(newest[0].id) if newest and newest[0].outcome == RunOutcome.RUNNING else None
 
+    def begin(self, stream: Stream) -> None:
+        """The output of a run is told once more from its first line; until it comes, what is shown stays."""
+        self._log_begins = True
+
     def told(self, stream: Stream, item: Any) -> None:
-        """More output of a run; another run than before begins anew."""
-        if isinstance(stream, RunLog):
-            if stream.run_id != self._log_run:
-                self._log_run, self._reader.log = stream.run_id, Follow()
-            self.log.take(item)
+        """More output of a run."""
+        if self._log_begins:
+            self._log_begins, self._reader.log = False, Follow()
+        self.log.take(item)
 
     def take_body(self, run_id: int | None, body: Body, excerpt: Excerpt) -> None:
         """More of a long text."""

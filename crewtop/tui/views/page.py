@@ -62,6 +62,9 @@ class Page:
         """What it follows now."""
         return None
 
+    def begin(self, stream: Stream) -> None:
+        """A stream is followed from its beginning: what it tells now may have been told before."""
+
     def told(self, stream: Stream, item: Any) -> None:
         """An item of a stream."""
 
