@@ -25,7 +25,7 @@ ROLES: dict[str, Role] = {"running": "moving", "draining": "watch", "late": "wro
 WORKER_COLUMNS = (
     Column("HOST", 12, most=24, about="The machine that the worker runs on"),
     Column("ID", 8, about="The end of the worker's id: tells two workers of one host apart"),
-    Column("STATE", 10, about="running, draining (claims nothing more), late (no heartbeat for a lease) or stopped"),
+    Column("STATE", 10, about="running, draining (claims nothing more), late (three heartbeats missed) or stopped"),
     Column("LOAD", BAR_CELLS, 8, about="How many of its slots are busy, as a bar"),
     Column("BUSY", 12, 1, about="Busy slots of all its slots; after an arrow what was asked for"),
     Column("CPU", 4, 4, right=True, about="How much of one processor the worker and its executors use"),
