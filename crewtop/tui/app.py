@@ -187,16 +187,21 @@ class CrewtopApp(App[int], inherit_bindings=False):
     async def _ask_snapshot(self) -> Snapshot:
         return await self._reach().snapshot()
 
+    @property
+    def _want(self) -> Want | None:
+        """What the open view wants to be told now. Frozen is what was on the screen; what is opened since comes once."""
+        page = self.session.page
+        return page.want if page.loading or not self.session.picture.frozen else None
+
     async def _ask(self) -> Answered:
-        want = self.session.page.want
+        want = self._want
         return want, await ask(self._reach(), want) if want is not None else None
 
     def _told_answer(self, answered: Answered) -> None:
         want, answer = answered
-        page = self.session.page
-        # Frozen is what was on the screen; what the operator asks for since is still answered, once.
-        if want is not None and want == page.want and (not self.session.picture.frozen or page.loading):
-            page.answer(want, answer)
+        if want is not None and want == self._want:
+            self.session.page.answer(want, answer)
+            self._asked = self._want  # what an answer makes it want has time until the next question
             self._show()
 
     def _failed_answer(self, reason: str) -> None:
@@ -215,8 +220,8 @@ class CrewtopApp(App[int], inherit_bindings=False):
             self._wear(Look(theme, self._colours))
         else:
             self.canvas.paint()
-        if session.page.want != self._asked:
-            self._asked = session.page.want
+        if self._want != self._asked:
+            self._asked = self._want
             self._answers.poke()
         if session.alarms > self._rung and session.options.bell:
             self.bell()

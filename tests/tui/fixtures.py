@@ -545,6 +545,7 @@ class Shop:
     asked: list[tuple[str, str, int]] = field(default_factory=list)
     refused: dict[int, str] = field(default_factory=dict)
     limits: list[int] = field(default_factory=list)
+    listed: list[int] = field(default_factory=list)
     bodies: dict[str, str] = field(default_factory=dict)
     failed: Failures = FAILURES
     spent: Spending = SPENDING
@@ -646,6 +647,7 @@ class Shop:
 
     async def operations(self, limit: int) -> Sequence[Operation]:
         await self._reachable()
+        self.listed.append(limit)
         return self.operated[:limit]
 
     async def outcomes(self, operation_id: int, limit: int) -> Sequence[ItemOutcome]:

@@ -152,3 +152,15 @@ async def test_the_theme_changes_with_a_key() -> None:
         before = app.screen.styles.background
         await press(pilot, "t")
         assert app.screen.styles.background != before
+
+
+async def test_an_open_operation_is_asked_about_no_more_often_than_anything_else() -> None:
+    """What is wanted changes with each answer there: that is no reason to ask at once."""
+    shop = Shop()
+    app = screen(shop, interval=30.0)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(pilot, "7", "enter")
+        before = len(shop.listed)
+        for _ in range(20):
+            await pilot.pause(0.01)
+        assert len(shop.listed) - before <= 1
