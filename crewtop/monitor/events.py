@@ -112,7 +112,8 @@ class _Reader:
                 told += _lines(run.row, lines)
         told.sort(key=lambda happening: happening.at)  # stable: within a stream the order is what it was
         cut = max(0, len(told) - MOST)
-        return Happenings(tuple(told[cut:]), lost + cut)
+        lost += sum(happening.count if isinstance(happening, Transition) else 1 for happening in told[:cut])
+        return Happenings(tuple(told[cut:]), lost)
 
     def _changes(self, entries: Entries) -> list[Happening]:
         read = [transition(position, fields) for position, fields in entries]
