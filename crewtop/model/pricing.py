@@ -55,17 +55,23 @@ class Rates:
 def tokens(usage: Mapping[str, Any] | None) -> Tokens | None:
     """A provider's usage by kind; None where it reported nothing, which is unknown and not zero.
 
-    Understands OpenAI's shape and CrewAI's (prompt_tokens include cached ones, completion_tokens include reasoning),
-    Anthropic's (input_tokens beside cache_read_input_tokens and cache_creation_input_tokens) and Gemini's
-    (candidates beside thoughts).
+    Understands OpenAI's shape (prompt_tokens include cached ones, completion_tokens include reasoning) and what CrewAI
+    makes of others, which is alike; Anthropic's (input_tokens beside cache_read_input_tokens and
+    cache_creation_input_tokens) and Bedrock's, likewise; and Gemini's (candidates beside thoughts).
     """
     if not usage:
         return None
     if "candidates_token_count" in usage:
         return _gemini(usage)
-    if "input_tokens" in usage and "prompt_tokens" not in usage and "input_tokens_details" not in usage:
-        return _anthropic(usage)
+    if "inputTokens" in usage:
+        return _beside(usage, "inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens", "outputTokens")
+    if "input_tokens" in usage and not _INCLUDES_CACHED & usage.keys():
+        return _beside(usage, "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
     return _openai(usage)
+
+
+# Beside input_tokens: they are OpenAI's, or CrewAI has added Anthropic's cached ones to them.
+_INCLUDES_CACHED = {"prompt_tokens", "input_tokens_details", "cached_prompt_tokens", "cache_creation_tokens"}
 
 
 def _openai(usage: Mapping[str, Any]) -> Tokens | None:
@@ -78,24 +84,27 @@ def _openai(usage: Mapping[str, Any]) -> Tokens | None:
     read = _first(usage, "cached_prompt_tokens") or _first(prompt_details, "cached_tokens") or 0
     write = _first(usage, "cache_creation_tokens") or 0
     reasoning = _first(usage, "reasoning_tokens") or _first(output_details, "reasoning_tokens") or 0
+    if _first(usage, "total_tokens") == prompt + output + reasoning:
+        output += reasoning  # xAI's, for one, stand beside the output: only the total tells
     return _fitted(prompt, read, write, output, reasoning)
 
 
-def _anthropic(usage: Mapping[str, Any]) -> Tokens | None:
-    uncached, output = _first(usage, "input_tokens"), _first(usage, "output_tokens")
-    if uncached is None or output is None:
+def _beside(usage: Mapping[str, Any], uncached: str, read: str, write: str, out: str) -> Tokens | None:
+    """Cached input is reported beside the rest of it."""
+    plain, output = _first(usage, uncached), _first(usage, out)
+    if plain is None or output is None:
         return None
-    read = _first(usage, "cache_read_input_tokens") or 0
-    write = _first(usage, "cache_creation_input_tokens") or 0
-    return _fitted(uncached + read + write, read, write, output, 0)
+    cached, written = _first(usage, read) or 0, _first(usage, write) or 0
+    return _fitted(plain + cached + written, cached, written, output, 0)
 
 
 def _gemini(usage: Mapping[str, Any]) -> Tokens | None:
     prompt, candidates = _first(usage, "prompt_token_count"), _first(usage, "candidates_token_count")
     if prompt is None or candidates is None:
         return None
-    thoughts = _first(usage, "thoughts_token_count") or 0
-    return _fitted(prompt, _first(usage, "cached_content_token_count") or 0, 0, candidates + thoughts, thoughts)
+    thoughts = _first(usage, "thoughts_token_count", "reasoning_tokens") or 0
+    cached = _first(usage, "cached_content_token_count", "cached_prompt_tokens") or 0
+    return _fitted(prompt, cached, 0, candidates + thoughts, thoughts)
 
 
 def _fitted(prompt: int, read: int, write: int, output: int, reasoning: int) -> Tokens:

@@ -43,6 +43,31 @@ def test_thoughts_beside_the_candidates_are_output() -> None:
     assert tokens(usage) == Tokens(1, 0, 0, 1_000, 800)
 
 
+def test_what_crewai_makes_of_a_providers_usage_comes_to_the_same() -> None:
+    """Its classes for Anthropic and Gemini add up what the providers report apart, under names of their own."""
+    anthropic = {
+        "input_tokens": 12_307, "output_tokens": 550, "total_tokens": 12_857, "cached_prompt_tokens": 0,
+        "cache_creation_tokens": 12_304,
+    }  # fmt: skip
+    assert tokens(anthropic) == Tokens(3, 0, 12_304, 550, 0)
+    gemini = {
+        "prompt_token_count": 10, "candidates_token_count": 200, "completion_tokens": 1_000, "total_tokens": 1_010,
+        "cached_prompt_tokens": 4, "reasoning_tokens": 800,
+    }  # fmt: skip
+    assert tokens(gemini) == Tokens(6, 4, 0, 1_000, 800)
+
+
+def test_bedrocks_cached_tokens_stand_beside_the_input() -> None:
+    usage = {"inputTokens": 3, "outputTokens": 5, "totalTokens": 20, "cacheReadInputTokens": 2}
+    assert tokens(usage | {"cacheWriteInputTokens": 10}) == Tokens(3, 2, 10, 5, 0)
+
+
+def test_reasoning_beside_the_output_is_told_by_the_total() -> None:
+    usage = {"prompt_tokens": 10, "completion_tokens": 200, "total_tokens": 1_010, "reasoning_tokens": 800}
+    assert tokens(usage) == Tokens(10, 0, 0, 1_000, 800)
+    assert tokens(usage | {"total_tokens": 210, "reasoning_tokens": 0}) == Tokens(10, 0, 0, 200, 0)
+
+
 def test_more_cached_than_prompt_is_cut_and_flagged() -> None:
     found = tokens({"prompt_tokens": 10, "cached_prompt_tokens": 30, "completion_tokens": 1})
     assert found == Tokens(0, 10, 0, 1, 0, clamped=True)
