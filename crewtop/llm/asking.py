@@ -12,18 +12,29 @@ from enum import StrEnum
 
 @dataclass(frozen=True, slots=True)
 class PromptShape:
-    """What routing may know of a prompt: counts, never its words.
+    """What routing may know of a prompt: counts and flags, never its words.
 
-    input_tokens and output_tokens: estimates of what goes in and of what is expected back. hard and easy: how many
-    words of the request mark demanding work (prove, design, ...) or plain work (translate, list, ...). tools: how many
-    tools are offered.
+    input_tokens and output_tokens: estimates of what goes in and of what is expected back. characters and lines: of
+    all messages. hard, moderate and easy: words of the request that mark demanding work (prove, design, ...), work of
+    some thought (summarise, compare, ...) and plain work (translate, list, ...). steps: how many things are asked for.
+    questions: question words that ask for reasons (why, how). tools: how many tools are offered. language: a guess,
+    "en", "vi" or "?" for anything else.
     """
 
     input_tokens: int
     output_tokens: int
+    characters: int = 0
+    lines: int = 0
     hard: int = 0
+    moderate: int = 0
     easy: int = 0
+    steps: int = 0
+    questions: int = 0
     tools: int = 0
+    code: bool = False
+    numbers: bool = False
+    json: bool = False
+    language: str = "?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +42,8 @@ class CallAsk:
     """A model call that wants to go out.
 
     call_id: the same through asking, settling and the ledger. tokens: an upper estimate, in and out together.
-    priority: the task's, 1 (critical) to 4 (low). step: the step's number in its run, None outside of one.
+    priority: the task's, 0 (P0) to 4 (low). step: the step's number in its run, None outside of one. tag: what the
+    crew's author called the model's work, if anything.
     """
 
     call_id: str
@@ -44,6 +56,7 @@ class CallAsk:
     step: int | None = None
     streaming: bool = False
     prompt: PromptShape | None = None
+    tag: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +97,35 @@ class Outcome(StrEnum):
     UNSENT = "unsent"
 
 
+class Fault(StrEnum):
+    """What was wrong with a call that was not answered.
+
+    RATE_LIMIT, QUOTA (nothing left to spend) and KEY (refused) are about the key; CONTENT (a filter), CONTEXT (too
+    long) and REQUEST (anything else that it would refuse again) about the request; OVERLOADED, SERVER, TIMEOUT and
+    CONNECTION about the provider and the way to it; BLOCKED: the crew's own code held it back; OTHER: nobody knows.
+    """
+
+    RATE_LIMIT = "rate_limit"
+    QUOTA = "quota"
+    KEY = "key"
+    CONTENT = "content"
+    CONTEXT = "context"
+    REQUEST = "request"
+    OVERLOADED = "overloaded"
+    SERVER = "server"
+    TIMEOUT = "timeout"
+    CONNECTION = "connection"
+    BLOCKED = "blocked"
+    OTHER = "other"
+
+
 @dataclass(frozen=True, slots=True)
 class Settled:
     """How a permitted call ended.
 
     tokens: in and out as the provider counted them, None where unknown. status: of HTTP, None without an answer.
     retry_after: seconds that the provider asked for. headers: its rate-limit headers, in lower case, and no others.
+    fault: what was wrong, None where it was answered.
     """
 
     call_id: str
@@ -98,3 +134,4 @@ class Settled:
     status: int | None = None
     retry_after: float | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    fault: Fault | None = None
