@@ -172,6 +172,7 @@ class CrewtopApp(App[int], inherit_bindings=False):
     # Answers
 
     def _told(self, snapshot: Snapshot) -> None:
+        self.session.pause = self._snapshots.pause
         self.session.take(snapshot)
         self._show()
 
@@ -189,7 +190,7 @@ class CrewtopApp(App[int], inherit_bindings=False):
 
     @property
     def _want(self) -> Want | None:
-        """What the open view wants to be told now. Frozen is what was on the screen; what is opened since comes once."""
+        """What the open view wants to be told now. A frozen one keeps what it has; one opened since is told once."""
         page = self.session.page
         return page.want if page.loading or not self.session.picture.frozen else None
 

@@ -36,9 +36,10 @@ def pause_after(failures: int, interval: float, chance: float) -> float:
 
 
 class Feed(Generic[Answer]):
-    """Polls ask every interval seconds until cancelled.
+    """Polls ask every interval seconds until cancelled, and less often where an answer takes its time.
 
-    give gets each answer; trouble gets one line for each failure. Neither a failure nor a hung source ends it.
+    give gets each answer; trouble gets one line for each failure. Neither a failure nor a hung source ends it. pause:
+    the seconds from the last answer to the next question.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Feed(Generic[Answer]):
         self._ask, self._give, self._trouble = ask, give, trouble
         self._interval, self._chance, self._timeout, self._clock = interval, chance, timeout, clock
         self._wake = asyncio.Event()
+        self.pause = interval()
 
     def poke(self) -> None:
         """Ask as soon as the question in flight is answered: something that it depends on has changed."""
@@ -65,12 +67,10 @@ class Feed(Generic[Answer]):
         task = asyncio.current_task()
         assert task is not None
         while True:
-            began = self._clock()
             failures = 0 if await self._once() else failures + 1
             if task.cancelling():
                 break
-            rest = max(self._interval(), RESTS * (self._clock() - began))
-            pause = pause_after(failures, rest, self._chance())
+            pause = pause_after(failures, self.pause, self._chance())
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self._wake.wait()
@@ -78,16 +78,18 @@ class Feed(Generic[Answer]):
             await asyncio.sleep(0)  # a source that answers at once and pokes must not starve the keys
 
     async def _once(self) -> bool:
+        began = self._clock()
         try:
             async with asyncio.timeout(self._timeout):
                 answer = await self._ask()
+            self.pause = max(self._interval(), RESTS * (self._clock() - began))
+            self._give(answer)
         except Unavailable as error:
             self._trouble(str(error))
         except TimeoutError:
             self._trouble(f"no answer within {self._timeout:g} s")
-        except Exception as error:  # a defect below must not take the screen down with it
+        except Exception as error:  # a defect, here or below, must not end the asking
             self._trouble(f"unexpected {type(error).__name__}: {error}")
         else:
-            self._give(answer)
             return True
         return False

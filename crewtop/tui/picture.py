@@ -11,7 +11,7 @@ STARTING_SECONDS = 3.0
 """How long the first answer may take before its absence is called trouble."""
 
 LATE_SECONDS = 5.0
-"""Data older than this and than three intervals is stale, whether or not its source said so."""
+"""Data older than this and than three pauses is stale, whether or not its source said so."""
 
 
 class Picture:
@@ -70,8 +70,8 @@ class Picture:
         """Whether no answer is no trouble yet: stores take a moment to open."""
         return self.shown is None and self.age < STARTING_SECONDS
 
-    def stale(self, interval: float) -> bool:
-        """Whether what is shown may no longer be true; interval is the seconds between two questions."""
+    def stale(self, pause: float) -> bool:
+        """Whether what is shown may no longer be true; pause is the seconds between two questions."""
         if self.shown is None or not self.shown.postgres.up:
             return True
-        return self.trouble is not None or self.age > max(LATE_SECONDS, 3 * interval)
+        return self.trouble is not None or self.age > max(LATE_SECONDS, 3 * pause)

@@ -21,7 +21,7 @@ from crewtop.tui.options import INTERVALS_SECONDS, ScreenOptions
 from crewtop.tui.pages import pages
 from crewtop.tui.paint import Line, Role
 from crewtop.tui.past import STEPS_A_MINUTE
-from crewtop.tui.picture import Picture
+from crewtop.tui.picture import LATE_SECONDS, Picture
 from crewtop.tui.views import frame
 from crewtop.tui.views.detail import Detail
 from crewtop.tui.views.header import Steady
@@ -40,13 +40,14 @@ class Session:
     """Feed it snapshots and keys, ask it for frames. press returns what is to be done outside.
 
     clock is monotonic seconds. alarms counts the problems that have appeared so far, for whoever rings a bell. bare:
-    the picture leaves out rules, tabs and keys.
+    the picture leaves out rules, tabs and keys. interval: how often the operator wants a snapshot; pause: how long it is
+    until the next one is asked for; both in seconds.
     """
 
     def __init__(self, options: ScreenOptions, clock: Callable[[], float] = time.monotonic) -> None:
         self.options = options
         self.manner = Manner(options.ascii, options.utc)
-        self.interval = options.interval
+        self.interval = self.pause = options.interval
         self.wardrobe = Wardrobe(options)
         self.keymap = Keymap(COMMANDS)
         self.alarms = 0
@@ -137,7 +138,12 @@ class Session:
     @property
     def stale(self) -> bool:
         """Whether what is shown may no longer be true."""
-        return self.picture.stale(self.interval)
+        return self.picture.stale(max(self.interval, self.pause))
+
+    @property
+    def pace(self) -> float:
+        """Seconds between two snapshots, as the header tells: the interval, or what a slow database makes of it."""
+        return float(round(self.pause)) if self.pause >= max(LATE_SECONDS, 2 * self.interval) else self.interval
 
     @property
     def read_only(self) -> bool:

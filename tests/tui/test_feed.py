@@ -113,3 +113,35 @@ async def test_a_poke_ends_the_pause() -> None:
     task = asyncio.create_task(feed.run())
     await asyncio.wait_for(twice.wait(), 20)
     task.cancel()
+
+
+async def test_an_answer_that_takes_its_time_is_asked_for_less_often() -> None:
+    seconds = iter((0.0, 2.0))
+    told = asyncio.Event()
+    feed: Feed[int] = Feed(answered, lambda _: told.set(), lambda _: None, lambda: 1.0, clock=lambda: next(seconds))
+    task = asyncio.create_task(feed.run())
+    await told.wait()
+    assert feed.pause == 18.0
+    task.cancel()
+
+
+async def test_a_defect_where_an_answer_is_taken_does_not_end_the_asking() -> None:
+    given: list[int] = []
+    twice = asyncio.Event()
+
+    def give(answer: int) -> None:
+        given.append(answer)
+        if len(given) == 1:
+            raise KeyError("a defect")
+        twice.set()
+
+    complaints: list[str] = []
+    feed: Feed[int] = Feed(answered, give, complaints.append, lambda: 0.0, lambda: 0.0)
+    task = asyncio.create_task(feed.run())
+    await asyncio.wait_for(twice.wait(), 20)
+    assert complaints == ["unexpected KeyError: 'a defect'"]
+    task.cancel()
+
+
+async def answered() -> int:
+    return 1

@@ -433,3 +433,21 @@ def test_output_that_is_told_from_its_beginning_again_is_shown_once() -> None:
         made.page.begin(stream)
         made.page.told(stream, LogLines(("the only line",)))
     assert picture(made).count("the only line") == 1
+
+
+def test_a_slow_database_is_not_a_dead_one() -> None:
+    """It is asked less often: what it said last is true until it is asked again, and can be acted on."""
+    made = session()
+    made.pause = 18.0
+    made.picture._clock.now = 17.0  # type: ignore[attr-defined]
+    assert not made.stale
+    assert made.refusal() is None
+    assert " 18s " in picture(made).splitlines()[0]
+
+
+@pytest.mark.parametrize("interval", [0.5, 1.0, 30.0])
+def test_a_database_that_is_quick_enough_leaves_the_header_alone(interval: float) -> None:
+    made = session(interval=interval)
+    before = picture(made)
+    made.pause = interval * 1.9
+    assert picture(made) == before

@@ -25,7 +25,7 @@ def lines(session: Session, width: int, height: int) -> list[Line]:
     rule = [] if small else [_rule(session, width)]
     latencies = (session.latencies[0].shown, session.latencies[1].shown)
     shown, manner = session.picture.shown, session.manner
-    first = header.top(shown, latencies, not session.stale, _marks(session), session.interval, width, manner)
+    first = header.top(shown, latencies, not session.stale, _marks(session), session.pace, width, manner)
     tabs = [header.tabs(session.view, session.keymap, width, manner), *rule]
     top = [first, *([] if session.bare else tabs), *_banner(session, width)]
     message = [_said(text, role, width, session) for text, role in session.message]
