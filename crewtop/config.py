@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -24,46 +23,46 @@ from pydantic_settings import (
 )
 
 from crewtop import toml
+from crewtop.config_llm import Llm, Seconds, Table
 from crewtop.model import filters
 from crewtop.model.errors import CrewtopError
 from crewtop.model.operations import UNDO_MINUTES
-from crewtop.model.pricing import Rates, money
+from crewtop.model.pricing import Rates
 from crewtop.model.stuck import NO_PROGRESS_SECONDS
 from crewtop.model.task import SERVICE_LEVELS_SECONDS, Priority
 from crewtop.text import storable_json
 
-Seconds = Annotated[float, Field(gt=0, le=31_536_000, allow_inf_nan=False)]
 Days = Annotated[float, Field(ge=0, le=36_500, allow_inf_nan=False)]
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Postgres(_Table):
+class Postgres(Table):
     """[postgres]: dsn None starts the embedded server; prepared false is for a pooler that is not recognised as one."""
 
     dsn: str | None = None
     prepared: bool = True
 
 
-class RedisServer(_Table):
+class RedisServer(Table):
     """[redis]: url None starts the embedded server, if Postgres is embedded too."""
 
     url: str | None = None
 
 
-class QueueSettings(_Table):
+class QueueSettings(Table):
     """[queue]: what producers are held to."""
 
     max_input_bytes: Annotated[int, Field(ge=1, le=256 * 1024 * 1024)] = 1024 * 1024
     service_levels_seconds: tuple[Seconds, Seconds, Seconds, Seconds, Seconds] = SERVICE_LEVELS_SECONDS  # type: ignore[assignment]
 
 
-class CrewSettings(_Table):
-    """[crews]: where a crew is, as "module:attribute" or a .jsonc file, and what differs from [worker] for it."""
+class CrewSettings(Table):
+    """[crews]: where a crew is, as "module:attribute" or a .jsonc file, and what differs from [worker] for it.
+
+    llm: "as is" leaves its calls to models as the crew makes them; they are still counted and priced.
+    """
 
     target: str
+    llm: Literal["managed", "as is"] = "managed"
     budget_seconds: Seconds | None = None
     backoff_seconds: Seconds | None = None
     backoff_limit_seconds: Seconds | None = None
@@ -80,7 +79,7 @@ def _crew(value: object) -> object:
     return {"target": value} if isinstance(value, str) else value
 
 
-class WorkerSettings(_Table):
+class WorkerSettings(Table):
     """[worker]: how a worker runs crews.
 
     crews_per_process: 1 isolates every run; more run together in one process, denser and cheaper, and die together.
@@ -100,7 +99,7 @@ class WorkerSettings(_Table):
     max_result_bytes: Annotated[int, Field(ge=1_024, le=100 * 1024 * 1024)] = 32 * 1024 * 1024
 
 
-class ScreenSettings(_Table):
+class ScreenSettings(Table):
     """[screen]: how the console looks, and for how long an operation can be taken back.
 
     columns: of the task list; empty: all that fit. production: patterns such as "prod*" and "*@db1*" for the
@@ -123,35 +122,6 @@ class ScreenSettings(_Table):
     undo_minutes: Annotated[float, Field(ge=0, le=1_440)] = UNDO_MINUTES
 
 
-class Price(_Table):
-    """[llm.prices."provider/model"]: US dollars a million tokens. Cached input costs as much as input unless stated."""
-
-    input: Decimal
-    output: Decimal
-    cache_read: Decimal | None = None
-    cache_write: Decimal | None = None
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _finite(cls, value: object) -> Decimal:
-        return money(value, "price")
-
-    def rates(self) -> Rates:
-        """The same as the ledger reckons with."""
-        return Rates(
-            self.input,
-            self.output,
-            self.input if self.cache_read is None else self.cache_read,
-            self.input if self.cache_write is None else self.cache_write,
-        )
-
-
-class Llm(_Table):
-    """[llm]: the user's own prices, which win over every list."""
-
-    prices: dict[str, Price] = Field(default_factory=dict)
-
-
 def _priority(value: object) -> object:
     if not isinstance(value, str):
         return value
@@ -161,7 +131,7 @@ def _priority(value: object) -> object:
     return levels[value.lower()]
 
 
-class Schedule(_Table):
+class Schedule(Table):
     """[schedules.<name>]: a task that comes again and again, once for each tick over all workers.
 
     cron: five fields, in the time zone named by zone; inputs: as for enqueue; priority: 0 to 4, or a level's name.
@@ -198,7 +168,7 @@ class Schedule(_Table):
         return self
 
 
-class Retention(_Table):
+class Retention(Table):
     """[retention]: for how many days tasks are kept once they have ended so; 0 keeps them for ever.
 
     With a task go its runs, steps, calls and history; counters and rollups stay. A unique key is held as long as its
