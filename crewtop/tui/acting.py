@@ -17,11 +17,15 @@ MOST_REFUSALS = 5
 
 
 class Acting:
-    """all_matching: the next action is for all that match; progress: an operation that is under way here."""
+    """all_matching: the next action is for all that match; progress: an operation that is under way here.
+
+    counting: what is being counted and priced to be asked about, until a key is pressed for something else.
+    """
 
     def __init__(self, manner: Manner) -> None:
         self.manner = manner
         self.all_matching = False
+        self.counting: Price | None = None
         self.progress: Operation | None = None
         self._last: tuple[int, Action, int] | None = None
 

@@ -220,9 +220,9 @@ CHANGES = (Act, Price, ActOnAll, Undo, PauseQueue, SetSlots, Drain, Kill, Halt, 
 def promise(effect: Effect) -> str:
     """What is told the operator while an effect is still on its way; empty where its answer tells enough."""
     match effect:
-        case Copy(text):
-            return f"copied {text}"
-        case CopyText(_, what):
+        case Price():
+            return "counting the tasks that it reaches"
+        case Copy(what) | CopyText(_, what):
             return f"copied {what}"
         case Save(_, file):
             return f"saving {file}"

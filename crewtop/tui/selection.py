@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
@@ -115,6 +115,12 @@ class Marks(Generic[Key, Thing]):
         """Turn the marks of the list around; those of what is not in it stay."""
         for key in self._list:
             self.toggle(key)
+
+    def drop(self, keys: Iterable[Key]) -> None:
+        """Take the marks of these away, in the list or not."""
+        for key in keys:
+            self.things.pop(key, None)
+        self.update(self._list)
 
     def clear(self) -> None:
         """Take all marks away."""

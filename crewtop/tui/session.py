@@ -40,8 +40,8 @@ class Session:
     """Feed it snapshots and keys, ask it for frames. press returns what is to be done outside.
 
     clock is monotonic seconds. alarms counts the problems that have appeared so far, for whoever rings a bell. bare:
-    the picture leaves out rules, tabs and keys. interval: how often the operator wants a snapshot; pause: how long it is
-    until the next one is asked for; both in seconds.
+    the picture leaves out rules, tabs and keys. interval: how often the operator wants a snapshot, in seconds; pause:
+    how long it is until the next one is asked for.
     """
 
     def __init__(self, options: ScreenOptions, clock: Callable[[], float] = time.monotonic) -> None:
@@ -115,18 +115,20 @@ class Session:
         self.picture.trouble = safe(reason)
 
     def acted(self, result: OperationResult) -> None:
-        """What became of an operation."""
-        self.tasks.unmark()
+        """What became of an operation on chosen tasks: their marks have done their work."""
+        self.tasks.unmark(item.task_id for item in result.items)
         self.message = self.acting.acted(result)
 
     def priced(self, asked: Price, scope: Scope) -> None:
-        """What an action on all that match would reach: now it can be asked about."""
-        if self.overlay is None:
-            self._carry_out(about_all(asked, scope, self.manner))
+        """What an action on all that match would reach: now it can be asked about, unless keys are for other things."""
+        if self.acting.counting != asked:
+            self.say("not asked: a key was pressed meanwhile: give the order again", "watch")
+            return
+        self.acting.counting, self.message = None, []
+        self._carry_out(about_all(asked, scope, self.manner))
 
     def ended(self, operation: Operation, refusals: Mapping[str, int]) -> None:
         """What became of an operation over all that matched, or of an undoing."""
-        self.tasks.unmark()
         self.message = self.acting.ended(operation, refusals)
 
     def say(self, text: str, role: Role = "text") -> None:
@@ -176,7 +178,7 @@ class Session:
 
     def press(self, key: str) -> Effect | None:
         """Obey a key."""
-        told, self.message = bool(self.message), []
+        told, self.message, self.acting.counting = bool(self.message), [], None
         if told and key == "escape" and self.overlay is None:
             return None
         if self.overlay is not None:
@@ -188,6 +190,7 @@ class Session:
 
     def paste(self, text: str) -> None:
         """Pasted text goes where one types, and nowhere else."""
+        self.acting.counting = None
         edit = self.page.edit
         if isinstance(self.overlay, Palette):
             edit = self.overlay.edit
@@ -200,7 +203,7 @@ class Session:
         """Obey a click on a line of the screen; where something is asked or typed it means nothing."""
         if self.overlay is not None or self.page.edit is not None or y < self.body_top:
             return None
-        self.message = []
+        self.message, self.acting.counting, self.acting.all_matching = [], None, False
         return self._carry_out(self.page.click(y - self.body_top))
 
     def run(self, command: Command) -> Effect | None:
@@ -261,6 +264,7 @@ class Session:
             case _:
                 if words_for := promise(effect):
                     self.say(words_for)
+                self.acting.counting = effect if isinstance(effect, Price) else None
                 return effect
         return None
 

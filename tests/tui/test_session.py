@@ -138,10 +138,12 @@ def test_all_is_forgotten_when_something_else_is_done_first(between: str) -> Non
 
 def test_a_large_action_is_confirmed_by_typing_its_count() -> None:
     made = session()
-    asked = Price(Order(Action.RETRY), Matching(TaskFilter(), NOW), "")
+    asked = keys(made, "2", "A", "R")
+    assert isinstance(asked, Price)
     made.priced(asked, replace(SCOPE, count=12_300))
     assert keys(made, "enter") is None
     assert keys(made, *"12300", "enter") == ActOnAll(asked.order, asked.matching)
+    assert keys(made, "A", "R") == asked
     made.priced(asked, replace(SCOPE, count=0))
     assert "nothing to retry matches no filter" in picture(made)
 
@@ -451,3 +453,31 @@ def test_a_database_that_is_quick_enough_leaves_the_header_alone(interval: float
     before = picture(made)
     made.pause = interval * 1.9
     assert picture(made) == before
+
+
+@pytest.mark.parametrize("between", ["enter", "/", "down", "1"])
+def test_a_question_that_comes_late_does_not_take_the_keys_of_what_is_done_since(between: str) -> None:
+    """Counting takes seconds; Enter was meant for something else by then."""
+    made = session()
+    effect = keys(made, "2", "A", "R")
+    assert isinstance(effect, Price)
+    keys(made, between)
+    made.priced(effect, SCOPE)
+    assert made.overlay is None
+    assert "not asked: a key was pressed meanwhile" in picture(made)
+
+
+def test_that_something_is_being_counted_is_said() -> None:
+    made = session()
+    keys(made, "2", "A", "R")
+    assert "counting" in picture(made)
+
+
+def test_marks_made_meanwhile_outlive_the_outcome_of_something_else() -> None:
+    made = session()
+    keys(made, "2", *["down"] * 9, "space", "space")
+    done = ItemOutcome(47_802, True, "retried")
+    made.acted(OperationResult(3, Action.RETRY, (done,)))
+    assert list(made.tasks.marks.things) == [47_801]
+    made.ended(operation(Action.RETRY, 96, "done"), {})
+    assert list(made.tasks.marks.things) == [47_801]

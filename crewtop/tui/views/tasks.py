@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -174,9 +174,9 @@ class Tasks(Page):
             return Say(f"{marked} marked of those that are loaded: there are more, A is for all that match")
         return None
 
-    def unmark(self) -> None:
-        """Take all marks away."""
-        self.marks.clear()
+    def unmark(self, tasks: Iterable[int]) -> None:
+        """Take the marks of these tasks away."""
+        self.marks.drop(tasks)
 
     @property
     def at_rest(self) -> bool:
@@ -185,7 +185,7 @@ class Tasks(Page):
 
     def _drop(self) -> None:
         if self.marks.things:
-            self.unmark()
+            self.marks.clear()
         elif self.typed:
             self.narrow(TaskFilter())
 
