@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from functools import cache
 from importlib.metadata import version
@@ -19,20 +20,30 @@ class Price:
     source: str
 
 
-def price(provider: str | None, model: str, tokens: Tokens | None, own: Mapping[str, Rates]) -> Price:
-    """The price of one answered call.
+def price(
+    provider: str | None, model: str, tokens: Tokens | None, own: Mapping[str, Rates], at: datetime | None = None
+) -> Price:
+    """The price of one answered call, at an instant (None: now).
 
-    own maps 'model' or 'provider/model' to rates and wins over every other source.
+    own maps 'model' or 'provider/model' to rates and wins over every other source; it knows no dates.
     """
     if tokens is None:
         return Price(None, "unknown: the provider reported no usage")
     rates = own.get(f"{provider}/{model}") or own.get(model)
     if rates is not None:
-        return Price(rates.cost(tokens), "crewtop.toml")
-    return _listed(provider, model, tokens)
+        return Price(rates.cost(tokens), _own_version(rates))
+    return _listed(provider, model, tokens, at)
 
 
-def _listed(provider: str | None, model: str, tokens: Tokens) -> Price:
+def _own_version(rates: Rates) -> str:
+    """A file has no version, so the rates stand for themselves: US dollars a million tokens."""
+    return (
+        f"crewtop.toml: {rates.input:f} in, {rates.cache_read:f} cached, {rates.cache_write:f} to cache, "
+        f"{rates.output:f} out"
+    )
+
+
+def _listed(provider: str | None, model: str, tokens: Tokens, at: datetime | None) -> Price:
     from genai_prices import Usage, calc_price
 
     usage = Usage(
@@ -42,7 +53,7 @@ def _listed(provider: str | None, model: str, tokens: Tokens) -> Price:
         output_tokens=tokens.output,
     )
     try:
-        listed = calc_price(usage, model, provider_id=provider).total_price
+        listed = calc_price(usage, model, provider_id=provider, genai_request_timestamp=at).total_price
     except LookupError:
         return Price(None, f"unknown: genai-prices {_listed_version()} lists no {provider or '?'}/{model}")
     except ValueError as error:

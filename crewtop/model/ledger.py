@@ -15,7 +15,9 @@ from crewtop.model.pricing import Tokens
 class CallEntry:
     """An LLM call as it starts (outcome 'started', tokens and cost None) or as it ended.
 
-    tokens None is unknown; usage is the provider's usage as JSON text.
+    tokens None is unknown; usage is the provider's usage as JSON text. route: JSON text that says why this model;
+    estimated_tokens: what was reckoned for it beforehand, in and out together; context_cut: what was left out of the
+    messages; waited_seconds: for a limit; key_tail: the last four characters of the key. None: nobody said.
     """
 
     run_id: int
@@ -34,6 +36,11 @@ class CallEntry:
     usage: str | None
     finish_reason: str | None
     error: str | None
+    route: str | None = None
+    estimated_tokens: int | None = None
+    context_cut: str | None = None
+    waited_seconds: float | None = None
+    key_tail: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -271,7 +271,10 @@ class StepRow:
 
 @dataclass(frozen=True, slots=True)
 class CallRow:
-    """One LLM call. Token counts are None where unknown; outcome 'started' is still waiting for its answer."""
+    """One LLM call. Token counts are None where unknown; outcome 'started' is still waiting for its answer.
+
+    clamped: the provider's counts contradicted each other and were cut to fit. What follows it is as in CallEntry.
+    """
 
     run_id: int
     call_id: str
@@ -290,6 +293,12 @@ class CallRow:
     cost: Money
     price_source: str
     error: str | None
+    clamped: bool = False
+    route: str | None = None
+    estimated_tokens: int | None = None
+    context_cut: str | None = None
+    waited_seconds: float | None = None
+    key_tail: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 -- killed, at a cost that nobody knows.
 WITH killed AS (
     UPDATE crewtop.llm_calls AS c
-    SET outcome = 'killed', seconds = greatest(0, extract(epoch FROM now() - c.started_at)),
+    SET outcome = 'killed', seconds = greatest(0, extract(epoch FROM now() - c.started_at)), ended_at = now(),
         price_source = 'unknown: the run ended before the answer'
     FROM crewtop.runs AS r
     WHERE c.outcome = 'started' AND r.task_id = c.task_id AND r.id = c.run_id AND r.outcome <> 'running'

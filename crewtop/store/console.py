@@ -139,7 +139,7 @@ def _call_row(row: asyncpg.Record) -> CallRow:
     plain = (
         "run_id", "call_id", "step_position", "agent", "provider", "model", "outcome", "started_at", "seconds",
         "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens", "price_source",
-        "error",
+        "error", "clamped", "route", "estimated_tokens", "context_cut", "waited_seconds", "key_tail",
     )  # fmt: skip
     # A call that still waits is unknown too: its cost may be anything.
     cost = Money(row["cost"], 0, 1) if row["cost"] is not None else Money(unknown=1, calls=1)

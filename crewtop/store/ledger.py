@@ -16,12 +16,13 @@ async def record_calls(database: Database, entries: Sequence[CallEntry]) -> None
             e.run_id, e.call_id, e.task_id, e.step_position, e.agent, e.provider, e.model, e.outcome, e.started_ago,
             e.seconds, e.tokens and e.tokens.input, e.tokens and e.tokens.cache_read, e.tokens and e.tokens.cache_write,
             e.tokens and e.tokens.output, e.tokens and e.tokens.reasoning, e.cost, e.price_source, e.usage,
-            e.finish_reason, e.error,
+            e.finish_reason, e.error, e.tokens and e.tokens.clamped, e.route, e.estimated_tokens, e.context_cut,
+            e.waited_seconds, e.key_tail,
         )
         for e in entries
     ]  # fmt: skip
     if rows:
-        await database.fetch("record_calls", *columns(rows, 20))
+        await database.fetch("record_calls", *columns(rows, 26))
 
 
 async def record_steps(database: Database, entries: Sequence[StepEntry]) -> None:

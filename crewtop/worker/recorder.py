@@ -274,8 +274,9 @@ def _bare_entry(entry: T) -> T:
         case CallEntry():
             unknown = "unknown: the call could not be recorded as it was"
             return replace(
-                entry, agent=None, usage=None, finish_reason=None, error=None, cost=None, price_source=unknown
-            )
+                entry, agent=None, usage=None, finish_reason=None, error=None, cost=None, price_source=unknown,
+                route=None, context_cut=None, key_tail=None,
+            )  # fmt: skip
         case StepEntry():
             return replace(entry, agent=None, description=None, output=None, error=None, receipt=None)
         case Progress():

@@ -109,7 +109,7 @@ class Story:
         ]
 
     def _priced(self, started: CallStarted, event: CallEnded) -> Price:
-        if event.outcome == "ok":
+        if event.outcome == "ok" or event.usage:  # whatever came of it, what the provider reports it bills
             return price(started.provider, started.model, tokens(event.usage), self.own)
         if event.outcome in ("rate_limited", "refused"):
             return NOT_BILLED
