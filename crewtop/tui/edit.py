@@ -68,9 +68,6 @@ class LineEdit:
 
     def spans(self) -> Spans:
         """The text with its cursor, which does not blink: blinking would send bytes for nothing."""
-        under = self.text[self.at : self.at + 1] or " "
-        return (
-            Span(self.text[: self.at], "text", True),
-            Span(under, "badge"),
-            Span(self.text[self.at + 1 :], "text", True),
-        )
+        before, under, after = self.text[: self.at], self.text[self.at : self.at + 1], self.text[self.at + 1 :]
+        # What one types is safe, but the filter that led here may hold a queue's name as it is.
+        return Span(shown(before), "text", True), Span(shown(under) or " ", "badge"), Span(shown(after), "text", True)

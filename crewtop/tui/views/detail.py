@@ -61,7 +61,7 @@ class Detail(Page):
     def answer(self, want: Want, answer: Any) -> None:
         """Show what was asked for."""
         if want == self.want:
-            self.gone = answer is None
+            self.gone, self.problem = answer is None, ""
             if answer is not None:
                 self.detail = self._texts.detail = answer
 
@@ -229,9 +229,9 @@ class Detail(Page):
     def lines(self, width: int, height: int) -> list[Line]:
         """The view in so many cells and lines."""
         if self.detail is None:
-            text = f"there is no task {self.task_id} any more" if self.gone else "loading the task"
+            text = f"there is no task {self.task_id} any more" if self.gone else self.problem or "loading the task"
             return [line("  ", Span(text, "muted"))]
-        note = self._reader.note if self._reads else ""
+        note = self.problem or (self._reader.note if self._reads else "")
         head = detail_head.lines(self.detail, self.pane, note, width, height, self.manner, self.gone)
         self._head = len(head)
         room = max(1, height - len(head))

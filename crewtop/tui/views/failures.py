@@ -141,7 +141,7 @@ class FailureGroups(Page):
         left = joined("  ", Span(f"trends over the last {WINDOWS[self._hours]}"))
         parts = []
         if self.problem:
-            parts.append(Part(0, (Span(safe(self.problem), "watch"),)))
+            parts.append(Part(0, (Span(self.problem, "watch"),)))
         if self.selection.lost:
             parts.append(Part(1, (Span("what was under the cursor fails no more", "watch"),)))
         if self.failures is not None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from crewtop import words
 from crewtop.tui.actions import View, key_name
-from crewtop.tui.manner import Manner
+from crewtop.tui.manner import Manner, data
 from crewtop.tui.paint import BLANK, Line, Part, Role, Span, bar, clip_spans, joined, line
 from crewtop.tui.views import header
 from crewtop.tui.views.help import Help, Palette
@@ -79,11 +79,11 @@ def _banner(session: Session, width: int) -> list[Line]:
         at = session.manner.clock(session.picture.shown.at)
         old = f"  data of {at}, {words.duration(float(int(session.picture.age)))} old"
     if session.picture.starting:
-        return [Line(clip_spans((Span(f"  {reason}", "muted"),), width, session.manner.cut))]
+        return [Line(clip_spans((data(f"  {reason}", "muted"),), width, session.manner.cut))]
     spans = joined(
         " ",
         Span(session.manner.glyph("●") + " ", "wrong"),
-        Span(reason, "wrong", True),
+        data(reason, "wrong", True),
         Span(f"{old}  trying again", "muted"),
     )
     return [Line(clip_spans(spans, width, session.manner.cut), "panel")]

@@ -161,7 +161,7 @@ class Operations(Page):
 
     def _head(self, width: int) -> Line:
         if self.problem:
-            right = (Span(safe(self.problem) + " ", "watch"),)
+            right = (Span(self.problem + " ", "watch"),)
         elif self.selection.lost:
             right = (Span("the operation under the cursor left the list ", "watch"),)
         else:

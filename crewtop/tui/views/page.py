@@ -11,7 +11,7 @@ from crewtop.tui.actions import View
 from crewtop.tui.columns import Column
 from crewtop.tui.edit import LineEdit
 from crewtop.tui.effects import Effect
-from crewtop.tui.manner import Manner
+from crewtop.tui.manner import Manner, safe
 from crewtop.tui.paint import Line
 from crewtop.tui.reading import Job
 from crewtop.tui.views.question import Question
@@ -23,7 +23,7 @@ class Page:
 
     want: what it is to be told again and again while it is open; stream: what it follows meanwhile; edit: where keys
     are typed into now; columns: those of its tables, explained on the help page; typed: its filter as the operator
-    knows it; loading: it shows nothing yet, or answers of an older question.
+    knows it; loading: it shows nothing yet, or answers of an older question; problem: why it has no newer answer.
     """
 
     kind: ClassVar[View]
@@ -50,7 +50,7 @@ class Page:
 
     def fail(self, reason: str) -> None:
         """What was asked for did not come; the reason in one line."""
-        self.problem = reason
+        self.problem = safe(reason)
 
     @property
     def loading(self) -> bool:

@@ -278,7 +278,7 @@ class Tasks(Page):
     def _counts(self, width: int) -> Spans:
         parts = []
         if self.problem:
-            parts.append(Part(0, (Span(clip(safe(self.problem), width // 2, self.manner.cut), "watch"),)))
+            parts.append(Part(0, (Span(clip(self.problem, width // 2, self.manner.cut), "watch"),)))
         if self.selection.lost:
             parts.append(Part(1, (Span("the task under the cursor left the list", "watch"),)))
         if marked := len(self.marks.things):
