@@ -6,7 +6,8 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from textual.app import App, ComposeResult
@@ -70,7 +71,7 @@ class CrewtopApp(App[int], inherit_bindings=False):
         self._awaited: set[asyncio.Task[None]] = set()
         self._orders = Orders(self, session, reach, self._show, self._settled)
         self._following = Following(session, reach, self._spawn, self._show_soon, self._show)
-        self._pressed = False
+        self._pressed = self._lent = False
         self._soon = False
         interval = lambda: session.interval  # noqa: E731
         self._snapshots: Feed[Snapshot] = Feed(self._ask_snapshot, self._told, self._failed, interval)
@@ -130,6 +131,16 @@ class CrewtopApp(App[int], inherit_bindings=False):
                 await asyncio.to_thread(self._files.read)
                 self.session.adopt(self._files)
                 self._show()
+
+    @contextmanager
+    def suspend(self) -> Iterator[None]:
+        """Lend the terminal to another program: until it is back, no title and no bell is sent either."""
+        self._lent = True
+        try:
+            with super().suspend():
+                yield
+        finally:
+            self._lent = False
 
     # Keys
 
@@ -214,6 +225,8 @@ class CrewtopApp(App[int], inherit_bindings=False):
 
     def _show(self) -> None:
         """Bring everything that the operator sees or hears in line with the session."""
+        if self._lent:
+            return
         session = self.session
         theme = self._files.themes[session.wardrobe.theme]
         if theme != self._worn:
@@ -237,7 +250,7 @@ class CrewtopApp(App[int], inherit_bindings=False):
             self.call_later(self._show_pressed)
 
     def _show_pressed(self) -> None:
-        self._pressed = False
+        self._pressed = self._lent = False
         self._show()
 
     def _show_soon(self) -> None:

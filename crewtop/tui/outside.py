@@ -16,7 +16,7 @@ from typing import Any
 from textual.app import App, SuspendNotSupported
 
 from crewtop import words
-from crewtop.model.errors import Refused
+from crewtop.model.errors import Refused, Unavailable
 from crewtop.text import masked, masked_body
 from crewtop.tui.effects import Save, ShowInPager, Whole
 from crewtop.tui.reading import readable
@@ -53,7 +53,7 @@ async def page(app: App[Any], source: Source, effect: ShowInPager, environment: 
     What runs beside the screen goes on meanwhile. Returns what is to be said afterwards, mostly nothing. Raises Refused
     if there is no such pager or no terminal to lend, and what Source.body raises.
     """
-    command = shlex.split(environment.get("PAGER", "")) or [PAGER]
+    command = _pager(environment.get("PAGER", ""))
     if shutil.which(command[0], path=environment.get("PATH")) is None:
         raise Refused(f"pager {command[0]!r} is not installed: set PAGER to one that is, or save with w")
     text, short = await _fetched(source, effect.whole)
@@ -66,13 +66,23 @@ async def page(app: App[Any], source: Source, effect: ShowInPager, environment: 
     return short.removeprefix(", ")
 
 
+def _pager(named: str) -> list[str]:
+    try:
+        return shlex.split(named) or [PAGER]
+    except ValueError as error:
+        raise Refused(f"PAGER is {named!r}: {error}: mend it, or save with w") from None
+
+
 async def _fetched(source: Source, whole: Whole) -> tuple[str, str]:
     """The text, and what is to be said of it if that is not all."""
     if whole.rest is None:
         return whole.before + whole.after, ""
-    async with asyncio.timeout(FETCH_SECONDS):
-        rest = whole.rest
-        excerpt = await source.body(rest.task_id, rest.run_id, rest.body, MOST_CHARACTERS)
+    rest = whole.rest
+    try:
+        async with asyncio.timeout(FETCH_SECONDS):
+            excerpt = await source.body(rest.task_id, rest.run_id, rest.body, MOST_CHARACTERS)
+    except TimeoutError:
+        raise Unavailable(f"the whole text did not come within {FETCH_SECONDS:g} s") from None
     short = "" if excerpt.whole else f", the first {words.count(len(excerpt.text))} characters"
     return whole.before + excerpt.text + whole.after, short
 
