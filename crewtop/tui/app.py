@@ -61,6 +61,7 @@ class CrewtopApp(App[int], inherit_bindings=False):
         super().__init__(driver_class=calm_driver(), ansi_color=colours in ("16", "none"))
         self._reach, self.session = reach, session
         self._files, self._colours, self._background = files, colours, background
+        self._themes = files.themes
         self._worn = files.themes[session.wardrobe.theme]
         self._look = Look(self._worn, colours)
         self._title = Title(os.environ)
@@ -129,6 +130,7 @@ class CrewtopApp(App[int], inherit_bindings=False):
             await asyncio.sleep(FILES_SECONDS)
             if await asyncio.to_thread(self._files.changed):
                 await asyncio.to_thread(self._files.read)
+                self._themes = self._files.themes
                 self.session.adopt(self._files)
                 self._show()
 
@@ -228,7 +230,7 @@ class CrewtopApp(App[int], inherit_bindings=False):
         if self._lent:
             return
         session = self.session
-        theme = self._files.themes[session.wardrobe.theme]
+        theme = self._themes[session.wardrobe.theme]
         if theme != self._worn:
             self._worn = theme
             self._wear(Look(theme, self._colours))

@@ -20,11 +20,15 @@ LONGEST_LINE = 2_000
 
 
 class Follow:
-    """Lines of output with a window on them. Each line is wrapped once for a width, when it comes."""
+    """Lines of output with a window on them. Each line is wrapped once for a width, when it comes.
+
+    note: why no more of them come, None while they do.
+    """
 
     def __init__(self) -> None:
         self.lost = 0
         self.following = True
+        self.note: str | None = None
         self.search = Search()
         self._lines: deque[str] = deque(maxlen=MOST_LINES)
         self._oldest = 0
@@ -35,6 +39,7 @@ class Follow:
 
     def take(self, more: LogLines) -> None:
         """Add lines; those that no longer fit, and those that the source lost, are counted."""
+        self.note = safe(more.note) if more.note is not None else None
         dropped = max(0, len(self._lines) + len(more.lines) - MOST_LINES)
         self.lost += more.lost + dropped
         self._oldest += dropped

@@ -56,6 +56,7 @@ class Session:
         self.acting = Acting(self.manner)
         self.picture = Picture(clock)
         self.message: list[tuple[str, Role]] = [(FIRST_RUN, "accent")] if options.first_run else []
+        self._wrong_in_files: list[tuple[str, Role]] = []
         self.overlay: Help | Palette | Question | None = None
         self.latencies = (Steady(), Steady())
         self.body_top, self.body_height = 3, 20
@@ -108,7 +109,9 @@ class Session:
         """Take over the user's themes and keys, and say what is wrong in their files."""
         self.keymap = files.keymap
         problem = self.wardrobe.stock(list(files.themes))
-        self.message += [(safe(told), "watch") for told in (*files.problems, problem) if told]
+        wrong: list[tuple[str, Role]] = [(safe(told), "watch") for told in (*files.problems, problem) if told]
+        self.message = [told for told in self.message if told not in self._wrong_in_files] + wrong
+        self._wrong_in_files = wrong
 
     def fail(self, reason: str) -> None:
         """No snapshot this time; the reason in one line. The last one stays."""
@@ -346,8 +349,9 @@ class Session:
     def _do_slower(self) -> None:
         self.interval = next((i for i in INTERVALS_SECONDS if i > self.interval), self.interval)
 
-    def _do_faster(self) -> None:
+    def _do_faster(self) -> Effect:
         self.interval = next((i for i in reversed(INTERVALS_SECONDS) if i < self.interval), self.interval)
+        return Refresh()
 
     def frame(self, width: int, height: int) -> list[Line]:
         """The picture: exactly height lines."""

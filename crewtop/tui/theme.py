@@ -107,10 +107,12 @@ def is_production(patterns: Iterable[str], database: str, host: str) -> bool:
 
 
 def _users(folder: Path | None, problems: list[str]) -> Iterable[Path]:
-    if folder is None or not folder.exists():
+    if folder is None:
         return ()
     try:
         return sorted(folder.iterdir())
+    except FileNotFoundError:
+        return ()
     except OSError as error:
         problems.append(f"theme folder {folder}: cannot be read: {error.strerror}")
         return ()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 from textual.pilot import Pilot
 
 from crewtop.model.filters import TaskFilter
 from crewtop.model.operations import Action, Matching, Order, Target
+from crewtop.model.shipped import shipped
 from crewtop.model.snapshot import Excerpt
 from crewtop.tui.app import CrewtopApp, build
 from crewtop.tui.options import ScreenOptions
@@ -164,3 +166,14 @@ async def test_an_open_operation_is_asked_about_no_more_often_than_anything_else
         for _ in range(20):
             await pilot.pause(0.01)
         assert len(shop.listed) - before <= 1
+
+
+async def test_a_worn_theme_that_is_being_deleted_does_not_end_the_screen(tmp_path: Path) -> None:
+    dark = (shipped("themes") / "crewtop-dark.toml").read_text()
+    (tmp_path / "mine.toml").write_text(dark.replace('"crewtop-dark"', '"mine"'))
+    app = screen(Shop(), theme="mine", theme_folder=tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        (tmp_path / "mine.toml").unlink()
+        app._files.read()  # as its thread has done, before the screen has taken it over
+        await press(pilot, "2", "1")
+        assert app.session.wardrobe.theme == "mine"

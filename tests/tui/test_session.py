@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -12,9 +13,10 @@ from crewtop.model.filters import TaskFilter
 from crewtop.model.operations import Action, ItemOutcome, Matching, OperationResult, Order, Target
 from crewtop.model.snapshot import Health, TaskDetail, TaskPage
 from crewtop.tui.actions import COMMANDS, View
-from crewtop.tui.effects import Act, ActOnAll, Copy, Drain, PauseQueue, Price, Quit, SetSlots, Undo
+from crewtop.tui.effects import Act, ActOnAll, Copy, Drain, PauseQueue, Price, Quit, Refresh, SetSlots, Undo
+from crewtop.tui.files import Files
 from crewtop.tui.options import ScreenOptions
-from crewtop.tui.session import Session
+from crewtop.tui.session import FIRST_RUN, Session
 from crewtop.tui.source import LogLines
 from crewtop.tui.views.detail import Detail
 from crewtop.tui.views.question import Question
@@ -481,3 +483,30 @@ def test_marks_made_meanwhile_outlive_the_outcome_of_something_else() -> None:
     assert list(made.tasks.marks.things) == [47_801]
     made.ended(operation(Action.RETRY, 96, "done"), {})
     assert list(made.tasks.marks.things) == [47_801]
+
+
+def test_what_is_wrong_in_files_is_said_until_it_is_mended(tmp_path: Path) -> None:
+    made = session(first_run=True)
+    keys_file = tmp_path / "keys.toml"
+    for wrong in ("retri = []", "retry = 1", "retry = 2"):
+        keys_file.write_text(wrong)
+        made.adopt(Files(ScreenOptions(keys_file=keys_file)))
+        assert len(made.message) == 2
+    keys_file.unlink()
+    made.adopt(Files(ScreenOptions(keys_file=keys_file)))
+    assert [text for text, _ in made.message] == [FIRST_RUN]
+
+
+def test_updating_more_often_begins_at_once() -> None:
+    assert keys(session(interval=30.0), "-") == Refresh()
+
+
+def test_that_there_is_no_live_output_is_said() -> None:
+    made = session()
+    keys(made, "#", *"48201", "enter", "l")
+    made.page.answer(made.page.want, STUCK)
+    assert made.page.stream is not None
+    made.page.told(made.page.stream, LogLines((), note="no live log: redis is away"))
+    assert "no live log: redis is away" in picture(made)
+    made.page.told(made.page.stream, LogLines(("here again",)))
+    assert "no live log" not in picture(made)

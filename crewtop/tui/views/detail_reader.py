@@ -143,7 +143,7 @@ class Reader:
 
     def _lost(self) -> str:
         lost = f"{words.count(self.log.lost)} lines lost, " if self.log.lost else ""
-        return lost + ("following" if self.log.following else "G follows")
+        return lost + (self.log.note or ("following" if self.log.following else "G follows"))
 
     def lines(self, cells: int, room: int) -> list[Line]:
         """The open part in so many cells and lines."""
