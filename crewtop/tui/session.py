@@ -13,14 +13,14 @@ from crewtop.model.snapshot import Snapshot
 from crewtop.tui import title
 from crewtop.tui.acting import Acting
 from crewtop.tui.actions import COMMANDS, Command, View
-from crewtop.tui.effects import CHANGES, Effect, Go, Open, Price, Quit, Refresh, Repaint, Say, Suspend, promise
+from crewtop.tui.doing import DOES
+from crewtop.tui.effects import CHANGES, Effect, Go, Open, Price, Say, promise
 from crewtop.tui.files import Files
 from crewtop.tui.keymap import Keymap
 from crewtop.tui.manner import Manner, safe
-from crewtop.tui.options import INTERVALS_SECONDS, ScreenOptions
+from crewtop.tui.options import ScreenOptions
 from crewtop.tui.pages import pages
 from crewtop.tui.paint import Line, Role
-from crewtop.tui.past import STEPS_A_MINUTE
 from crewtop.tui.picture import LATE_SECONDS, Picture
 from crewtop.tui.views import frame
 from crewtop.tui.views.detail import Detail
@@ -28,7 +28,7 @@ from crewtop.tui.views.header import Steady
 from crewtop.tui.views.help import Help, Palette
 from crewtop.tui.views.page import Page
 from crewtop.tui.views.problems import problems
-from crewtop.tui.views.question import Blank, Question, about_all, about_id
+from crewtop.tui.views.question import Blank, Question, about_all
 from crewtop.tui.views.tasks import Tasks
 from crewtop.tui.wardrobe import Wardrobe
 from crewtop.tui.ways import Ways
@@ -95,9 +95,9 @@ class Session:
         self.alarms += len(alarming - self._alarming)
         self._alarming = alarming
         if self.picture.take(snapshot):
-            self._show()
+            self.show()
 
-    def _show(self) -> None:
+    def show(self) -> None:
         """Let every view have the snapshot that the screen shows."""
         if (snapshot := self.picture.shown) is not None:
             self.latencies[0].take(snapshot.postgres.latency)
@@ -218,8 +218,8 @@ class Session:
             self.acting.all_matching = False
         effect = self.page.own(command.name)
         if effect is None:
-            own = getattr(self, f"_do_{command.name}", None)
-            effect = own() if own is not None else self._in_view(command.name)
+            does = DOES.get(command.name)
+            effect = does(self) if does is not None else self._in_view(command.name)
         return self._carry_out(effect)
 
     def _press_overlay(self, key: str) -> Effect | None:
@@ -243,12 +243,6 @@ class Session:
         if name in self.ways.pages:
             return Go(View(name))
         return self.page.do(name, self.body_height)
-
-    def _do_everything(self) -> Effect:
-        return self.acting.everything(self.page.typed)
-
-    def _do_undo(self) -> Effect | Question:
-        return self.acting.undo()
 
     def _carry_out(self, effect: Effect | Question | None) -> Effect | None:
         match effect:
@@ -278,80 +272,7 @@ class Session:
         if self.picture.shown is not None:
             page.take(self.picture.shown)
 
-    def _do_back(self) -> None:
-        self.ways.back()
-
-    def _do_leave(self) -> Effect | None:
-        return None if self.ways.leave() else Quit()
-
-    def _do_last_view(self) -> None:
-        self.ways.last()
-
-    def _do_go_to_id(self) -> Question:
-        return about_id()
-
-    def _do_quit(self) -> Effect:
-        return Quit()
-
-    def _do_filter(self) -> None:
-        if self.view is View.OVERVIEW:
-            self.ways.go(View.TASKS)
-        self.page.do("filter", self.body_height)
-
-    def _do_help(self) -> None:
-        self.overlay = Help(self.commands, self.page.columns)
-
-    def _do_palette(self) -> None:
-        self.overlay = Palette(self.commands)
-
-    # The screen itself
-
-    def _do_freeze(self) -> None:
-        self.picture.freeze()
-        self._show()
-
-    def _do_earlier(self) -> Effect | None:
-        return self._step(-1)
-
-    def _do_later(self) -> Effect | None:
-        return self._step(1)
-
-    def _do_minute_back(self) -> Effect | None:
-        return self._step(-STEPS_A_MINUTE)
-
-    def _do_minute_on(self) -> Effect | None:
-        return self._step(STEPS_A_MINUTE)
-
-    def _step(self, steps: int) -> Effect | None:
-        why_not = self.picture.step(steps)
-        self._show()
-        return Say(why_not) if why_not is not None else None
-
-    def _do_refresh(self) -> Effect:
-        return Refresh()
-
-    def _do_repaint(self) -> Effect:
-        return Repaint()
-
-    def _do_suspend(self) -> Effect:
-        return Suspend()
-
-    def _do_bare(self) -> None:
-        self.bare = not self.bare
-
-    def _do_utc(self) -> None:
-        self.manner.utc = not self.manner.utc
-
-    def _do_theme(self) -> None:
-        self.wardrobe.next()
-        self.say(f"theme {self.wardrobe.theme}")
-
-    def _do_slower(self) -> None:
-        self.interval = next((i for i in INTERVALS_SECONDS if i > self.interval), self.interval)
-
-    def _do_faster(self) -> Effect:
-        self.interval = next((i for i in reversed(INTERVALS_SECONDS) if i < self.interval), self.interval)
-        return Refresh()
+    # The picture
 
     def frame(self, width: int, height: int) -> list[Line]:
         """The picture: exactly height lines."""

@@ -13,6 +13,7 @@ from crewtop.model.filters import TaskFilter
 from crewtop.model.operations import Action, ItemOutcome, Matching, OperationResult, Order, Target
 from crewtop.model.snapshot import Health, TaskDetail, TaskPage
 from crewtop.tui.actions import COMMANDS, View
+from crewtop.tui.doing import DOES
 from crewtop.tui.effects import Act, ActOnAll, Copy, Drain, PauseQueue, Price, Quit, Refresh, SetSlots, Undo
 from crewtop.tui.files import Files
 from crewtop.tui.options import ScreenOptions
@@ -510,3 +511,7 @@ def test_that_there_is_no_live_output_is_said() -> None:
     assert "no live log: redis is away" in picture(made)
     made.page.told(made.page.stream, LogLines(("here again",)))
     assert "no live log" not in picture(made)
+
+
+def test_what_the_screen_itself_does_is_in_the_registry() -> None:
+    assert set(DOES) <= {command.name for command in COMMANDS}
