@@ -36,9 +36,14 @@ class Following:
         self._followed: tuple[Page, Stream | None] | None = None
         self._reader: asyncio.Task[None] | None = None
         self._job: Job | None = None
+        self._moves = asyncio.Event()  # the picture, since it is not frozen
 
     def attend(self) -> None:
         """Follow and prepare what the view that is open now needs."""
+        if self._session.picture.frozen:
+            self._moves.clear()
+        else:
+            self._moves.set()
         page = self._session.page
         stream, job = page.stream, page.job
         if (page, stream) != self._followed:
@@ -51,13 +56,20 @@ class Following:
             self._spawn(self._prepare(page, job))
 
     async def _read(self, page: Page, stream: Stream) -> None:
-        """Hand items on until the stream ends; whatever goes wrong it is followed anew, from its beginning."""
+        """Hand items on until the stream ends; whatever goes wrong it is followed anew, from its beginning.
+
+        While the picture is frozen nothing is read: what comes then is told afterwards. What the operator opens
+        meanwhile is told all the same.
+        """
         failures = 0
+        freezes = self._moves.is_set()
         while True:
             page.begin(stream)
             try:
                 async for item in follow(self._reach(), stream):
                     failures = 0
+                    if freezes:
+                        await self._moves.wait()
                     if (self._session.page, page.stream) == (page, stream):
                         self.heard = stream
                         page.told(stream, item)

@@ -369,3 +369,22 @@ def test_it_fits(width: int, height: int, ascii_only: bool) -> None:
         assert len(lines) <= height
         assert all(cells_of(line.spans) <= width for line in lines)
         assert not ascii_only or all(line.text.isascii() for line in lines)
+
+
+@pytest.mark.parametrize("guess", ["abcdefgh", "hunter2", "sk-live"])
+def test_a_secret_cannot_be_found_by_guessing_at_it(guess: str) -> None:
+    line = LogLine(NOW, 1, 2, "support", "api_key=sk-live-abcdefgh12345678 at postgres://u:hunter2hunter2@db/shop")
+    assert Wanted("support")(line)
+    assert not Wanted(guess)(line)
+
+
+def test_what_is_copied_cannot_be_a_line_of_a_shell() -> None:
+    """A queue's name may hold anything."""
+    made = Events(Manner())
+    made.take(replace(BUSY, queues=()))
+    made.take(
+        replace(BUSY, at=NOW + timedelta(seconds=1), queues=(replace(QUEUES[0], name="x\nrm -rf /", paused=True),))
+    )
+    effect = made.do("copy", 20)
+    assert isinstance(effect, Copy)
+    assert "\n" not in effect.text

@@ -108,3 +108,47 @@ async def test_much_output_comes_in_pieces() -> None:
         if len(told) == len(shop.log_lines):
             break
     assert tuple(told) == shop.log_lines
+
+
+class Told(Shop):
+    """Its log tells what the test puts in."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: asyncio.Queue[str] = asyncio.Queue()
+
+    async def log(self, run_id: int) -> AsyncIterator[LogLines]:
+        while True:
+            yield LogLines((await self.lines.get(),))
+
+
+async def test_a_frozen_picture_holds_what_is_followed_and_tells_it_afterwards() -> None:
+    shop = Told()
+    session, followed, tasks = reading(shop)
+    followed.attend()
+    shop.lines.put_nowait("before")
+    await turns()
+    session.press("p")
+    followed.attend()
+    for line in ("meanwhile", "and then"):
+        shop.lines.put_nowait(line)
+    await turns()
+    assert "before" in picture(session)
+    assert "meanwhile" not in picture(session)
+    session.press("p")
+    followed.attend()
+    await turns()
+    assert "meanwhile" in picture(session)
+    assert "and then" in picture(session)
+    for task in tasks:
+        task.cancel()
+
+
+async def test_what_is_opened_while_the_picture_is_frozen_is_told() -> None:
+    session, followed, tasks = reading(Broken())
+    session.press("p")
+    followed.attend()
+    await turns()
+    assert "the only line" in picture(session)
+    for task in tasks:
+        task.cancel()

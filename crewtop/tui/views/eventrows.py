@@ -50,8 +50,13 @@ class Wanted:
             return False
         if not self._words:
             return True
-        text = _text(event).lower()
-        return all(word in text for word in self._words)
+        text = _text(event)
+        # A secret cannot be found by guessing at it; to mask takes long enough to be done for hits alone.
+        return self._are_in(text) and self._are_in(safe(text))
+
+    def _are_in(self, text: str) -> bool:
+        lowered = text.lower()
+        return all(word in lowered for word in self._words)
 
 
 def _values(event: Event, key: str) -> tuple[str | None, ...]:
@@ -85,7 +90,7 @@ def opened(event: Event) -> Effect:
 
 def name(event: Event) -> str:
     """What is copied: the task's id, or the name of what it happened to."""
-    return event.name if isinstance(event, News) else str(event.task_id)
+    return safe(event.name) if isinstance(event, News) else str(event.task_id)
 
 
 def event_line(event: Event, fitted: Sequence[Fitted], cells: int, ground: Ground, edge: Spans, manner: Manner) -> Line:

@@ -11,7 +11,7 @@ from crewtop.model.snapshot import QueueRow, RunningRow, Snapshot
 from crewtop.tui.actions import View
 from crewtop.tui.columns import fit, heading, row
 from crewtop.tui.effects import Copy, Effect, Go, Open, Say
-from crewtop.tui.manner import Manner, data
+from crewtop.tui.manner import Manner, data, safe
 from crewtop.tui.paint import BLANK, Ground, Line, Span, clip_spans, joined, line, spread
 from crewtop.tui.paint import width as cells_of
 from crewtop.tui.selection import Selection
@@ -82,7 +82,7 @@ class Overview(Page):
                 return Say("no queue is under the cursor: choose one")
             return about_pause(chosen)
         if command == "copy":
-            return Copy(str(chosen.task_id) if isinstance(chosen, RunningRow) else chosen.name)
+            return Copy(str(chosen.task_id) if isinstance(chosen, RunningRow) else safe(chosen.name))
         return None
 
     def click(self, y: int) -> Effect | Question | None:
