@@ -251,16 +251,6 @@ _NAMES |= {"up": "↑", "down": "↓", "pageup": "PgUp", "pagedown": "PgDn", "ho
 _ASCII_NAMES = {"enter": "Enter", "up": "Up", "down": "Down"}
 
 
-def command_for(key: str, view: View) -> Command | None:
-    """What a key does in a view, or None."""
-    return next((c for c in COMMANDS if key in c.keys and view in c.views), None)
-
-
-def commands_in(view: View) -> list[Command]:
-    """Everything that can be done in a view, in the order of help."""
-    return [command for command in COMMANDS if view in command.views]
-
-
 def key_name(key: str, ascii_only: bool = False) -> str:
     """A key as help and footer write it."""
     if ascii_only and key in _ASCII_NAMES:

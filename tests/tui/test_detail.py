@@ -10,8 +10,9 @@ import pytest
 
 from crewtop.model.errors import Refused
 from crewtop.model.snapshot import Excerpt, TaskDetail, TaskTies, Tied
-from crewtop.tui.actions import COMMANDS, View, command_for
+from crewtop.tui.actions import COMMANDS, View
 from crewtop.tui.effects import Copy, CopyText, Effect, LoadBody, Open, Save, Say, ShowInPager, Whole
+from crewtop.tui.keymap import Keymap
 from crewtop.tui.manner import Manner
 from crewtop.tui.outside import save
 from crewtop.tui.paint import width
@@ -21,6 +22,8 @@ from crewtop.tui.wants import RunLog, Story
 from tests.tui.fixtures import COMPLETED, HOSTILE, LOG, STUCK, Shop, call, excerpt, usd
 
 WIDTH, HEIGHT = 80, 21
+
+KEYMAP = Keymap(COMMANDS)
 
 
 def opened(detail: TaskDetail = STUCK, pane: str | None = None, manner: Manner | None = None) -> Detail:
@@ -39,7 +42,7 @@ def press(view: Detail, *keys: str) -> Effect | None:
         if view.edit is not None:
             effect = view.press(key)
         else:
-            command = command_for(key, View.DETAIL)
+            command = KEYMAP.command_for(key, View.DETAIL)
             assert command is not None, key
             found = view.do(command.name, HEIGHT)
             effect = found

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from crewtop.cli import app
 from crewtop.commands.keys import document, listing
-from crewtop.tui.actions import COMMANDS, View, command_for
+from crewtop.tui.actions import COMMANDS, View
 from crewtop.tui.keymap import KEY_NAMES, Keymap, KeysError, load, read
 
 DOCS = Path(__file__).parents[2] / "docs" / "keys.md"
@@ -26,7 +26,7 @@ def test_without_a_file_every_key_does_what_the_registry_says(tmp_path: Path) ->
     for command in COMMANDS:
         for key in command.keys:
             for view in command.views:
-                assert keymap.command_for(key, view) == command_for(key, view)
+                assert keymap.command_for(key, view) == command
 
 
 def test_a_list_replaces_the_keys_of_its_command_and_of_no_other() -> None:

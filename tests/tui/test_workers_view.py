@@ -11,7 +11,7 @@ from crewtop.tui.effects import Copy, Drain, Effect, Kill, Open, Say, SetSlots
 from crewtop.tui.manner import Manner
 from crewtop.tui.views.cells import NO_TASK_HERE
 from crewtop.tui.views.question import Question
-from crewtop.tui.views.workers import Workers
+from crewtop.tui.views.workers import ASKED_FOR, Workers
 from tests.tui.fixtures import BUSY, EMPTY, HOSTILE, WORKERS
 
 DB1, DB2, DB3, BATCH = WORKERS
@@ -165,3 +165,11 @@ def test_hostile_names_are_shown_and_not_obeyed(text: str) -> None:
     assert isinstance(question, Question)
     asked = [line.text for line in question.lines(100, Manner())]
     assert all(line.isprintable() for line in [*shown(view), *asked])
+
+
+def test_slots_that_nobody_got_are_not_counted_on_for_long() -> None:
+    """As after an order that failed: the next key begins from what is."""
+    view = workers()
+    done(view, "more_slots")
+    view.take(replace(view.snapshot, at=view.snapshot.at + ASKED_FOR))  # type: ignore[type-var,union-attr]
+    assert done(view, "more_slots") == SetSlots(DB1.id, 13)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 
 from crewtop import words
 from crewtop.model.snapshot import RunningRow, Snapshot, WorkerRow
@@ -19,6 +20,9 @@ from crewtop.tui.views.tables import RUNNING_COLUMNS, in_order, running_cells
 from crewtop.tui.views.workerrows import WORKER_COLUMNS, clock_words, short_id, worker_cells
 
 MOST_SLOTS = 1_000
+
+ASKED_FOR = timedelta(seconds=15)
+"""How long slots that were asked for are shown before they are reported: an order that failed is over by then."""
 
 
 class Workers(Page):
@@ -37,7 +41,7 @@ class Workers(Page):
         self.runs: Selection[int] = Selection()
         self.in_runs = False
         self._workers: dict[str, WorkerRow] = {}
-        self._asked: dict[str, int] = {}
+        self._asked: dict[str, tuple[int, datetime]] = {}
         self._lines_of: dict[int, str | int] = {}
 
     def take(self, snapshot: Snapshot) -> None:
@@ -45,9 +49,11 @@ class Workers(Page):
         self.snapshot = snapshot
         self._workers = {worker.id: worker for worker in snapshot.workers}
         self._asked = {
-            worker_id: slots
-            for worker_id, slots in self._asked.items()
-            if worker_id in self._workers and self._workers[worker_id].desired_slots != slots
+            worker_id: (slots, at)
+            for worker_id, (slots, at) in self._asked.items()
+            if worker_id in self._workers
+            and self._workers[worker_id].desired_slots != slots
+            and snapshot.at < at + ASKED_FOR
         }
         self.selection.update(tuple(self._workers))
         self._update_runs()
@@ -149,7 +155,7 @@ class Workers(Page):
         for index in self.selection.window(room):
             worker = self.snapshot.workers[index]
             on = self.selection.current == worker.id
-            wanted = self._asked.get(worker.id, worker.desired_slots)
+            wanted = self._wanted(worker)
             mine = self.pool_worker is not None and worker.id.startswith(self.pool_worker)
             cells = worker_cells(worker, self.snapshot.at, wanted, mine, self.manner)
             ground: Ground = "cursor" if on and not self.in_runs else "ground"
@@ -195,13 +201,19 @@ class Workers(Page):
     def _slots(self, worker: WorkerRow, command: str) -> Effect | Question:
         if worker.state != "running":
             return Say(f"slots stay: {safe(worker.host)} is {worker.state}", "watch")
-        wanted = self._asked.get(worker.id, worker.slots if worker.desired_slots is None else worker.desired_slots)
+        wanted = self._wanted(worker)
+        wanted = worker.slots if wanted is None else wanted
         if command == "slots":
             return self._about_slots(worker, wanted)
         return self._ask(worker.id, min(max(0, wanted + (1 if command == "more_slots" else -1)), MOST_SLOTS))
 
+    def _wanted(self, worker: WorkerRow) -> int | None:
+        """The slots that were asked for last, as far as anybody knows."""
+        return self._asked[worker.id][0] if worker.id in self._asked else worker.desired_slots
+
     def _ask(self, worker_id: str, slots: int) -> SetSlots:
-        self._asked[worker_id] = slots
+        assert self.snapshot is not None
+        self._asked[worker_id] = slots, self.snapshot.at
         return SetSlots(worker_id, slots)
 
     def _about_slots(self, worker: WorkerRow, wanted: int) -> Question:
