@@ -19,6 +19,9 @@ from crewtop.tui import title
 _POINTER_SHAPE = "\x1b]22;"
 """Ours is always the same, and an old Linux console prints what it does not understand."""
 
+_FOCUS_REPORTS = "\x1b[?1004h"
+"""Textual would paint everything anew each time that another window or pane is chosen."""
+
 
 class _Lost:
     """A terminal that may be gone: what is written to it then is lost, and that is all."""
@@ -50,7 +53,7 @@ if sys.platform != "win32":
 
         def write(self, data: str) -> None:
             """Send data to the terminal."""
-            if not data.startswith(_POINTER_SHAPE):
+            if not data.startswith((_POINTER_SHAPE, _FOCUS_REPORTS)):
                 super().write(data)
 
         def _sigcont_application(self, *_: object) -> None:

@@ -6,10 +6,13 @@ many colours that is ten times as much. It has no public place to mend this in; 
 
 from __future__ import annotations
 
+from typing import Any
+
 from rich.console import Console
 from rich.control import Control
 from textual._compositor import ChopsUpdate, Compositor
 from textual.screen import Screen
+from textual.widget import Widget
 
 
 class SparingUpdate(ChopsUpdate):
@@ -42,3 +45,8 @@ class SparingScreen(Screen[None]):
     def __init__(self) -> None:
         super().__init__(id="_default")
         self._compositor = SparingCompositor()
+
+    def set_focus(self, widget: Widget | None, *arguments: Any, **options: Any) -> None:
+        """Leave the keys with who has them: a click beyond the edge, as of an older size, would take them from all."""
+        if widget is not None:
+            super().set_focus(widget, *arguments, **options)

@@ -100,6 +100,16 @@ def test_no_report_of_mouse_movement_is_asked_for() -> None:
     assert b"?1003h" not in sent
 
 
+def test_no_report_of_focus_is_asked_for_and_a_click_beyond_the_edge_leaves_the_keys_alive() -> None:
+    """A terminal tells of a click where it was in an older size; who is told of focus paints everything anew."""
+    with live() as terminal:
+        terminal.see("RUNNING NOW")
+        assert b"?1004h" not in terminal.take()
+        terminal.press("\x1b[<0;999;999M\x1b[<0;999;999m")
+        terminal.press("2")
+        terminal.see("48977")
+
+
 def test_hostile_text_reaches_the_terminal_as_pictures_only() -> None:
     with live(columns=160) as terminal:
         terminal.see("RUNNING NOW")
