@@ -60,13 +60,13 @@ def crash_postgres(site: Site) -> None:
 
 def restart_postgres(site: Site) -> None:
     """An immediate restart: sessions end without a goodbye, and the start replays the log."""
-    processes = servers(site, "postgres")
+    processes = _servers(site, "postgres")
     pids = {process.pid for process in processes}
     for process in processes:
         with suppress(psutil.Error):
             if process.ppid() not in pids:
                 process.send_signal(signal.SIGQUIT)
-    start_again(site, processes)
+    _start_again(site, processes)
 
 
 def crash_redis(site: Site) -> None:
@@ -82,6 +82,42 @@ def pause_redis(site: Site) -> None:
     """It takes commands and answers none."""
     with suppress(RedisError, OSError):
         _redis(site).execute_command("CLIENT", "PAUSE", int(PAUSE_SECONDS * 1_000), "ALL")
+
+
+def away(site: Site) -> None:
+    """Both servers are gone for some seconds."""
+    _absent(site, "postgres", "valkey-server")
+
+
+def postgres_away(site: Site) -> None:
+    """PostgreSQL is gone for some seconds."""
+    _absent(site, "postgres")
+
+
+def redis_away(site: Site) -> None:
+    """Valkey is gone for some seconds."""
+    _absent(site, "valkey-server")
+
+
+def postgres_frozen(site: Site) -> None:
+    """It takes connections and answers nothing."""
+    processes = _servers(site, "postgres")
+    for process in processes:
+        with suppress(psutil.Error):
+            process.suspend()
+    time.sleep(site.draw.uniform(1, 5))
+    for process in processes:
+        with suppress(psutil.Error):
+            process.resume()
+
+
+def _absent(site: Site, *names: str) -> None:
+    processes = [process for name in names for process in _servers(site, name)]
+    for process in processes:
+        with suppress(psutil.Error):
+            process.kill()
+    time.sleep(site.draw.uniform(0.5, 5))
+    _start_again(site, processes)
 
 
 def kill_an_executor(site: Site) -> None:
@@ -127,8 +163,7 @@ def _signal_an_executor(site: Site, number: signal.Signals) -> psutil.Process | 
     return None
 
 
-def servers(site: Site, name: str) -> list[psutil.Process]:
-    """The processes of a server of that name."""
+def _servers(site: Site, name: str) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):
@@ -138,15 +173,14 @@ def servers(site: Site, name: str) -> list[psutil.Process]:
 
 
 def _crash(site: Site, name: str) -> None:
-    processes = servers(site, name)
+    processes = _servers(site, name)
     for process in processes:
         with suppress(psutil.Error):
             process.kill()
-    start_again(site, processes)
+    _start_again(site, processes)
 
 
-def start_again(site: Site, ending: list[psutil.Process]) -> None:
-    """Start what is missing once these processes are gone."""
+def _start_again(site: Site, ending: list[psutil.Process]) -> None:
     wait_gone(ending)
     with embedded.running(site.servers.data_dir):  # joining starts again what no longer answers
         pass

@@ -39,7 +39,17 @@ from benchmarks.peers.catalog import CONTESTANTS, ROOT
 from crewtop import embedded
 from crewtop.store import schema
 from crewtop.store.database import Database
-from tests.chaos.harms import Harm, crash_redis, cut_connections, flush_redis, restart_postgres, servers, start_again
+from tests.chaos.harms import (
+    Harm,
+    away,
+    crash_redis,
+    cut_connections,
+    flush_redis,
+    postgres_away,
+    postgres_frozen,
+    redis_away,
+    restart_postgres,
+)
 from tests.chaos.operator import Operator
 from tests.chaos.probed import LIMIT_SECONDS
 from tests.chaos.site import Site
@@ -60,6 +70,7 @@ TASKS_A_SECOND = 5
 QUEUES = ("default", "support", "research")
 DEADLINE_SECONDS = 60.0
 TAIL_BYTES = 200_000
+ESCAPE_SECONDS = 0.3  # after which Esc is a key, and not the beginning of one
 LEFT = b"\x1b[?1049l"
 UNEXPECTED = re.compile(r"unexpected [A-Z]\w+(?:: [ -~]{0,80})?")
 ESCAPES = re.compile(rb"\x1b(?:\[[0-9;?<]*[a-zA-Z]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
@@ -154,7 +165,9 @@ class Screen:
         self.revive()
         terminal = Terminal(self.fd, -1, -1, 120, 40)
         for keys in (b"\x1b[201~", b"\x1b", b"\x1b", b"\x1b", b"\x1b", b"1"):  # also what a paste has left open
-            self.read(0.2)
+            rested = time.monotonic() + ESCAPE_SECONDS
+            while time.monotonic() < rested:
+                self.read(0.05)
             self.send(keys)
         self.resize(120, 40)
         try:
@@ -162,42 +175,6 @@ class Screen:
         except AssertionError as error:
             self.wrong.append(str(error))
         self.send(b"\x03")
-
-
-def away(site: Site) -> None:
-    """Both servers are gone for some seconds."""
-    _absent(site, "postgres", "valkey-server")
-
-
-def postgres_away(site: Site) -> None:
-    """PostgreSQL is gone for some seconds."""
-    _absent(site, "postgres")
-
-
-def redis_away(site: Site) -> None:
-    """Valkey is gone for some seconds."""
-    _absent(site, "valkey-server")
-
-
-def postgres_frozen(site: Site) -> None:
-    """It takes connections and answers nothing."""
-    processes = servers(site, "postgres")
-    for process in processes:
-        with suppress(psutil.Error):
-            process.suspend()
-    time.sleep(site.draw.uniform(1, 5))
-    for process in processes:
-        with suppress(psutil.Error):
-            process.resume()
-
-
-def _absent(site: Site, *names: str) -> None:
-    processes = [process for name in names for process in servers(site, name)]
-    for process in processes:
-        with suppress(psutil.Error):
-            process.kill()
-    time.sleep(site.draw.uniform(0.5, 5))
-    start_again(site, processes)
 
 
 HARMS: tuple[Harm, ...] = (
@@ -279,6 +256,13 @@ async def prepare(dsn: str) -> None:
         await schema.init(database)
 
 
+async def deeds(dsn: str) -> Counter[str]:
+    """What was done to tasks from the screen."""
+    async with Database(dsn, application_name="chaos", connections=1) as database, database.connection() as connection:
+        rows = await connection.fetch("SELECT action, count(*) FROM crewtop.operations GROUP BY action")
+    return Counter(dict(rows))
+
+
 def fuzz(folder: Path, keys: int, seed: int) -> bool:
     """Let it loose and print what came of it; answers whether all held."""
     with embedded.running(folder / "data") as pair:
@@ -302,15 +286,15 @@ def fuzz(folder: Path, keys: int, seed: int) -> bool:
                 screen.end()
             finally:
                 screen.process.kill()
-        return report(screen, operator, harms)
+        return report(screen, operator.done, harms, asyncio.run(deeds(pair.dsn)))
 
 
-def report(screen: Screen, operator: Operator, harms: Counter[str]) -> bool:
+def report(screen: Screen, *counted: Counter[str]) -> bool:
     """Print the table; answers whether all held."""
     probes = [json.loads(file.read_text()) for file in screen.folder.glob("blocked-*.json")]
     blocked = [each for probe in probes for each in probe["blocked"]]
-    print(", ".join(f"{name} {times}" for name, times in sorted(operator.done.items())))
-    print(", ".join(f"{name} {times}" for name, times in sorted(harms.items())))
+    for each in counted:
+        print(", ".join(f"{name} {times}" for name, times in sorted(each.items())))
     print(f"started {screen.starts} times, at most {screen.memory / 1e6:.0f} MB")
     lags = sum((Counter({int(ms): times for ms, times in probe["lags"].items()}) for probe in probes), Counter[int]())
     p99 = sorted(lags.elements())[int(lags.total() * 0.99)]
