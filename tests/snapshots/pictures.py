@@ -16,32 +16,25 @@ from textual.pilot import Pilot
 
 from crewtop.model.snapshot import Health
 from crewtop.tui.app import CrewtopApp, build
-from crewtop.tui.look import Colours
 from crewtop.tui.options import ScreenOptions
-from tests.tui.fixtures import BUSY, EMPTY, Shop, many, task, usd
-
-SIZES = ((80, 24), (120, 40), (200, 50))
-DRESSES: dict[str, tuple[str, Colours]] = {
-    "dark": ("crewtop-dark", "true"),
-    "light": ("crewtop-light", "true"),
-    "no-colour": ("crewtop-dark", "none"),
-}
+from crewtop.tui.theme import DEFAULT, load
+from tests.tui.fixtures import BUSY, EMPTY, INCIDENT, Shop, many, task, usd
 
 
 @dataclass(frozen=True)
 class Picture:
-    """keys lead from the overview to what is to be seen; then, if given, happens before the shutter."""
+    """dress is a theme, or 'no-colour'; keys lead from the overview to what is to be seen; then happens at the end."""
 
     name: str
     size: tuple[int, int] = (120, 40)
-    dress: str = "dark"
+    dress: str = DEFAULT
     keys: tuple[str, ...] = ()
     shop: Callable[[], Shop] = Shop
     options: dict[str, Any] = field(default_factory=dict)
     then: Callable[[CrewtopApp], None] | None = None
 
     def app(self) -> CrewtopApp:
-        theme, colours = DRESSES.get(self.dress, (self.dress, "true"))
+        theme, colours = (DEFAULT, "none") if self.dress == "no-colour" else (self.dress, "true")
         options = ScreenOptions(theme=theme, interval=1.0, **self.options)
         return build(self.shop, options, colours=colours, clock=lambda: 0.0)
 
@@ -80,7 +73,6 @@ def typed(text: str) -> tuple[str, ...]:
 
 
 DETAIL = ("2", *("down",) * 8, "enter")
-VIEWS: dict[str, tuple[str, ...]] = {"overview": (), "tasks": ("2", "down"), "detail": DETAIL, "workers": ("4", "down")}
 
 
 def _without_redis() -> Shop:
@@ -96,60 +88,84 @@ def _dead(app: CrewtopApp) -> None:
     app.session.fail("postgres: connection refused by db1:5432")
 
 
+def _production() -> Shop:
+    return Shop(now=replace(INCIDENT, database="shop", host="prod-db1"))
+
+
 MARKED = ("2", *typed("/status:failed"), "enter")
 FEW = (*MARKED, "space", "space", "space")
+VIEWS: dict[str, tuple[str, ...]] = {
+    "overview": (),
+    "charts": ("c",),
+    "tasks": ("2", "down"),
+    "tasks-completing": ("2", *typed("/status:fa")),
+    "tasks-columns": ("2", "v", "down", "down"),
+    "tasks-order": ("2", "s", "down"),
+    "failures": ("3",),
+    "detail": DETAIL,
+    "detail-folded": (*DETAIL, "i", "f"),
+    "detail-error": (*DETAIL, "e"),
+    "detail-log": (*DETAIL, "l"),
+    "detail-related": (*DETAIL, "r"),
+    "workers": ("4", "down"),
+    "models": ("5",),
+    "events": ("6",),
+    "operations": ("7",),
+    "operation": ("7", "down", "enter"),
+    "help": ("2", "question_mark"),
+    "palette": ("2", "colon", *typed("ret")),
+    "question": ("2", *("down",) * 9, "M", *typed("bulk")),
+}
+"""Each is photographed at 80x24 and at 120x40."""
 
 PICTURES: list[Picture] = [
-    Picture(f"{view}-{w}x{h}-{dress}", (w, h), dress, keys)
-    for view, keys in VIEWS.items()
-    for w, h in SIZES
-    for dress in DRESSES
+    Picture(f"{view}-{w}x{h}", (w, h), keys=keys) for view, keys in VIEWS.items() for w, h in ((80, 24), (120, 40))
 ]
+PICTURES += [Picture(f"theme-{name}", dress=name) for name in load(None)[0] if name != DEFAULT]
 PICTURES += [
-    Picture("overview-contrast", dress="crewtop-contrast"),
+    Picture("incident", shop=lambda: Shop(now=INCIDENT)),
+    Picture("production", shop=_production, options={"production": ("*@prod-*",)}),
+    Picture("overview-200x50", (200, 50)),
     Picture("overview-40x10", (40, 10)),
     Picture("tasks-40x10", (40, 10), keys=("2", "down")),
+    Picture("confirm-40x10", (40, 10), keys=(*FEW, "R")),
     Picture("overview-ascii", (80, 24), "no-colour", options={"ascii": True}),
-    Picture("tasks-ascii", (80, 24), "no-colour", ("2", "down", "space"), options={"ascii": True}),
     Picture("overview-without-redis", (80, 24), shop=_without_redis),
     Picture("overview-empty", (80, 24), shop=lambda: Shop(now=EMPTY, rows=())),
-    Picture("tasks-empty", (80, 24), keys=("2",), shop=lambda: Shop(now=EMPTY, rows=())),
-    Picture("workers-empty", (80, 24), keys=("4",), shop=lambda: Shop(now=EMPTY, rows=())),
-    Picture("overview-stale", then=_dead),
     Picture("overview-never-connected", (80, 24), shop=lambda: Shop(down="postgres: connection refused by db1:5432")),
+    Picture("overview-stale", then=_dead),
+    Picture("tasks-empty", (80, 24), keys=("2",), shop=lambda: Shop(now=EMPTY, rows=())),
+    Picture("tasks-filter-wrong", (80, 24), keys=("2", *typed("/status:faild"), "enter")),
     Picture("tasks-marked", keys=FEW),
-    Picture("tasks-filter", (80, 24), keys=("2", *typed("/status:faild"))),
-    Picture("confirm-few", keys=(*FEW, "R")),
-    Picture("confirm-few-80x24", (80, 24), keys=(*FEW, "R")),
+    Picture("tasks-many", keys=("2", "end"), shop=lambda: Shop(rows=many(900))),
+    Picture("tasks-acted", (80, 24), keys=(*FEW, "R", "enter"),
+            shop=lambda: Shop(refused={47_800: "not retried: completed 0.3s ago"})),
+    Picture("workers-empty", (80, 24), keys=("4",), shop=lambda: Shop(now=EMPTY, rows=())),
+    Picture("detail-completed", keys=("2", *("down",) * 7, "enter")),
+    Picture("detail-history", keys=(*DETAIL, "h")),
+    Picture("confirm-few", (80, 24), keys=(*FEW, "R")),
     Picture("confirm-mixed", keys=("2", "down", "space", "down", "down", "space", "down", "down", "space", "C")),
     Picture("confirm-many", keys=("2", *("space",) * 34, "R", "3", "4"), shop=_bulk),
     Picture("confirm-all", keys=(*MARKED, "A", "R")),
-    Picture("confirm-move", (80, 24), keys=("2", *("down",) * 9, "M", "q")),
     Picture("confirm-pause", (80, 24), keys=("P",)),
-    Picture("confirm-drain", (80, 24), keys=("4", "D")),
-    Picture("tasks-acted", (80, 24), keys=(*FEW, "R", "enter"),
-            shop=lambda: Shop(refused={47_800: "not retried: completed 0.3s ago"})),
-    Picture("tasks-many", keys=("2", "end"), shop=lambda: Shop(rows=many(900))),
-    Picture("detail-error", keys=(*DETAIL, "e")),
-    Picture("detail-inputs", (80, 24), keys=(*DETAIL, "i")),
-    Picture("detail-log", (80, 24), keys=(*DETAIL, "l")),
-    Picture("detail-history", keys=(*DETAIL, "h")),
-    Picture("detail-completed", keys=("2", *("down",) * 7, "enter")),
-    Picture("help", keys=("2", "question_mark")),
-    Picture("help-80x24", (80, 24), keys=("question_mark",)),
-    Picture("palette", (80, 24), keys=("2", "colon", *typed("ret"))),
+    Picture("confirm-kill", (80, 24), keys=("4", "K")),
 ]  # fmt: skip
-"""Everything that is compared with the stored pictures."""
+"""Everything that is compared with the stored pictures. Each state in all sizes and dresses: see states.py."""
 
 CURATED = {
-    "overview": "overview-120x40-dark",
-    "overview-light": "overview-120x40-light",
+    "overview": "overview-120x40",
+    "incident": "incident",
     "tasks": "tasks-marked",
-    "detail": "detail-120x40-dark",
-    "workers": "workers-120x40-dark",
+    "failures": "failures-120x40",
+    "detail": "detail-120x40",
+    "workers": "workers-120x40",
+    "models": "models-120x40",
+    "events": "events-120x40",
+    "charts": "charts-120x40",
     "confirm": "confirm-many",
-    "small": "overview-80x24-dark",
-    "wide": "overview-200x50-dark",
+    "small": "overview-80x24",
+    "light": "theme-crewtop-light",
+    "production": "production",
 }
 """The pictures that the README and the documentation show."""
 
