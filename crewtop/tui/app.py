@@ -12,10 +12,8 @@ from typing import Any
 
 from textual.app import App, ComposeResult
 
-from crewtop import words
 from crewtop.model.snapshot import Snapshot
 from crewtop.tui.canvas import Canvas
-from crewtop.tui.clipboard import into_tmux, sequences
 from crewtop.tui.driver import calm_driver, hung_up
 from crewtop.tui.effects import ActOnAll, Copy, CopyText, Effect, Quit, Refresh, Repaint, Resume, Suspend, Undo
 from crewtop.tui.feed import Feed
@@ -25,9 +23,9 @@ from crewtop.tui.look import Colours, Look, colours_of
 from crewtop.tui.options import ScreenOptions
 from crewtop.tui.orders import Orders
 from crewtop.tui.session import Session
+from crewtop.tui.signals import Signals
 from crewtop.tui.source import Source
 from crewtop.tui.sparing import SparingScreen
-from crewtop.tui.title import Title
 from crewtop.tui.wants import Stream, Want, ask
 
 HUNG_UP = 128 + signal.SIGHUP
@@ -64,12 +62,12 @@ class CrewtopApp(App[int], inherit_bindings=False):
         self._themes = files.themes
         self._worn = files.themes[session.wardrobe.theme]
         self._look = Look(self._worn, colours)
-        self._title = Title(os.environ)
-        self._rung = session.alarms
         self._asked: Want | None = session.page.want
+        self._questioned = session.page
         self.canvas = Canvas(session.frame, self.press, self.paste, self.click, self._look)
         self._tasks: set[asyncio.Task[None]] = set()
         self._awaited: set[asyncio.Task[None]] = set()
+        self._signals = Signals(session, self._write, self._spawn)
         self._orders = Orders(self, session, reach, self._show, self._settled)
         self._following = Following(session, reach, self._spawn, self._show_soon, self._show)
         self._pressed = self._lent = False
@@ -167,10 +165,8 @@ class CrewtopApp(App[int], inherit_bindings=False):
                 pass
             case Quit():
                 self.exit(0)
-            case Copy(text):
-                self._copy(text)
-            case CopyText(text):
-                self._copy(text)
+            case Copy(text) | CopyText(text):
+                self._signals.copy(text)
             case Refresh():
                 self._settled()
             case Repaint():
@@ -208,7 +204,7 @@ class CrewtopApp(App[int], inherit_bindings=False):
         return page.want if page.loading or not self.session.picture.frozen else None
 
     async def _ask(self) -> Answered:
-        want = self._want
+        want, self._questioned = self._want, self.session.page
         return want, await ask(self._reach(), want) if want is not None else None
 
     def _told_answer(self, answered: Answered) -> None:
@@ -220,7 +216,7 @@ class CrewtopApp(App[int], inherit_bindings=False):
 
     def _failed_answer(self, reason: str) -> None:
         """The banner follows the snapshots; what fails with them adds nothing to it."""
-        self.session.page.fail(reason)
+        self._questioned.fail(reason)
         self._show()
 
     # The picture
@@ -239,10 +235,7 @@ class CrewtopApp(App[int], inherit_bindings=False):
         if self._want != self._asked:
             self._asked = self._want
             self._answers.poke()
-        if session.alarms > self._rung and session.options.bell:
-            self.bell()
-        self._rung = session.alarms
-        self._write(self._title.show(session.title))
+        self._signals.show()
         self._following.attend()
 
     def _show_next(self) -> None:
@@ -252,7 +245,7 @@ class CrewtopApp(App[int], inherit_bindings=False):
             self.call_later(self._show_pressed)
 
     def _show_pressed(self) -> None:
-        self._pressed = self._lent = False
+        self._pressed = False
         self._show()
 
     def _show_soon(self) -> None:
@@ -270,19 +263,9 @@ class CrewtopApp(App[int], inherit_bindings=False):
         self.screen.styles.background = look.ground or "ansi_default"
         self.canvas.paint(look)
 
-    def _copy(self, text: str) -> None:
-        offer = sequences(text, os.environ)
-        self._write(offer.sequence)
-        if offer.tmux:
-            self._spawn(into_tmux(offer.text, os.environ))
-        elif not offer.sequence:
-            self.session.say("this terminal has no clipboard that a program can reach", "watch")
-        if offer.left_out:
-            self.session.say(f"copied, but for the last {words.count(offer.left_out)} characters: too long", "watch")
-
     def _write(self, sequence: str) -> None:
         """Send something to the terminal that is no picture."""
-        if sequence and self._driver is not None and not self.is_headless:
+        if self._driver is not None and not self.is_headless:
             self._driver.write(sequence)
 
     def _order(self, work: Any) -> None:

@@ -13,8 +13,11 @@ from crewtop.model.filters import TaskFilter
 from crewtop.model.operations import Action, Matching, Order, Target
 from crewtop.model.shipped import shipped
 from crewtop.model.snapshot import Excerpt
+from crewtop.model.spending import Spending
+from crewtop.tui.actions import View
 from crewtop.tui.app import CrewtopApp, build
 from crewtop.tui.options import ScreenOptions
+from crewtop.tui.source import Unavailable
 from crewtop.tui.views.tasks import PAGE
 from tests.snapshots.pictures import DETAIL, settled
 from tests.tui.fixtures import NOW, STUCK, Shop, many
@@ -177,3 +180,23 @@ async def test_a_worn_theme_that_is_being_deleted_does_not_end_the_screen(tmp_pa
         app._files.read()  # as its thread has done, before the screen has taken it over
         await press(pilot, "2", "1")
         assert app.session.wardrobe.theme == "mine"
+
+
+async def test_what_a_view_was_not_told_is_no_trouble_of_the_view_opened_since() -> None:
+    class Slow(Shop):
+        answer = asyncio.Event()
+
+        async def spending(self, hours: int) -> Spending:
+            await self.answer.wait()
+            raise Unavailable("too slow: narrow the window")
+
+    shop = Slow()
+    app = screen(shop)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("5")
+        await until(pilot, lambda: "adding up" in shown(app))
+        await pilot.press("7")
+        shop.answer.set()
+        await until(pilot, lambda: "dana@ops1" in shown(app))
+        assert "too slow" not in shown(app)
+        assert app.session.ways.pages[View.MODELS].problem == "too slow: narrow the window"

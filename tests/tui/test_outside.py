@@ -60,7 +60,7 @@ def test_a_pager_has_the_terminal_for_itself(tmp_path: Path) -> None:
     with live(PAGER=f"{sys.executable} {pager}") as terminal:
         terminal.see("RUNNING NOW")
         terminal.press("2")
-        terminal.see("48977")
+        terminal.see("47802")
         terminal.press("jjjjjjjj\r")
         terminal.see("Analyst")
         terminal.press("i")
