@@ -9,6 +9,8 @@ import os
 import select
 import signal
 import sys
+import time
+from codecs import getincrementaldecoder
 from contextlib import suppress
 from typing import Any, TextIO
 
@@ -41,6 +43,11 @@ class _Lost:
 if sys.platform != "win32":
     from textual.drivers.linux_driver import LinuxDriver
 
+    from crewtop.tui.pasting import PastingParser
+
+    INPUT_SECONDS = 0.1
+    """How long the end of the screen, or of an Esc that might begin a sequence, waits at most for input."""
+
     class CalmDriver(LinuxDriver):
         """Asks the terminal for clicks and the wheel alone."""
 
@@ -65,12 +72,16 @@ if sys.platform != "win32":
                 super()._sigcont_application()
 
         def run_input_thread(self) -> None:
-            """Read keys until the screen ends. What is no UTF-8, and what came with it, is passed over."""
-            while True:
-                try:
-                    return super().run_input_thread()
-                except UnicodeDecodeError:
-                    pass
+            """Tell the application of what is typed until the screen ends. What is no UTF-8 is replaced."""
+            parser, decoder = PastingParser(), getincrementaldecoder("utf-8")("replace")
+            while not self.exit_event.is_set():
+                if select.select([self.fileno], [], [], INPUT_SECONDS)[0]:
+                    if not (data := os.read(self.fileno, 4_096)):
+                        time.sleep(INPUT_SECONDS)  # the terminal is gone: the application looks for that
+                    for event in parser.feed(decoder.decode(data)):
+                        self.process_message(event)
+                for event in parser.tick():
+                    self.process_message(event)
 
         def start_application_mode(self) -> None:
             """Take the terminal over."""
