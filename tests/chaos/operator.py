@@ -20,8 +20,10 @@ class Typed(Protocol):
 NAMED = (
     b"\x1b[A", b"\x1b[B", b"\x1b[C", b"\x1b[D", b"\x1b[H", b"\x1b[F", b"\x1b[5~", b"\x1b[6~", b"\x1b[2~", b"\x1b[3~",
     b"\x1b[Z", b"\x1bOP", b"\x1b[15~", b"\x1b[1;5A", b"\x1b[1;2B", b"\x1b[1;5C", b"\r", b"\r", b"\r", b"\x1b", b"\x1b",
-    b"\t", b"\x7f", b" ", *(bytes([code]) for code in range(1, 27) if code not in (3, 13, 17, 19)),
+    b"\t", b"\x7f", b" ", *(bytes([code]) for code in range(1, 27) if code not in (3, 13, 17, 19, 26)),
 )  # fmt: skip
+"""Without ^S, which holds up a pager's terminal for ever, and ^Z: a suspended screen is not a blocked one."""
+
 PRINTABLE = tuple(key.encode() for key in (*string.printable[:95], "é", "日") if key != "q")
 WAYS = tuple(
     way.encode()
