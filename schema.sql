@@ -436,6 +436,12 @@ COMMENT ON COLUMN crewtop.budgets.seen_at IS 'When such a worker last said so: a
 COMMENT ON COLUMN crewtop.budgets.spent IS 'Of the day of judged_at, as far as it is known; unpriced: calls beside it. last_hour: of the hour before.';
 COMMENT ON COLUMN crewtop.budgets.held_until IS 'Until then nothing of it is claimed, since the day''s is spent; NULL: it goes on.';
 
+CREATE VIEW crewtop.standing_budgets AS
+    SELECT scope, name, day, warn, pauses, judged_at, spent, unpriced, last_hour,
+           CASE WHEN held_until > now() THEN held_until END AS held_until
+    FROM crewtop.budgets WHERE seen_at > now() - interval '10 minutes';
+COMMENT ON VIEW crewtop.standing_budgets IS 'Those that some worker has had in its configuration in the last ten minutes.';
+
 CREATE TABLE crewtop.repricings (
     id        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     at        timestamptz NOT NULL DEFAULT now(),

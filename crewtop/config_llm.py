@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from crewtop.model import budgets
 from crewtop.model.pricing import Rates, money
 
 Seconds = Annotated[float, Field(gt=0, le=31_536_000, allow_inf_nan=False)]
@@ -40,6 +41,36 @@ class Price(Table):
             self.input if self.cache_read is None else self.cache_read,
             self.input if self.cache_write is None else self.cache_write,
         )
+
+
+class Budget(Table):
+    """[llm.budgets]: day is US dollars from midnight to midnight, UTC; warn: from which share of it on to say so.
+
+    then: what comes once it is spent: "warn" only says so; with "pause" nothing more of it is claimed until midnight,
+    or until the budget is raised.
+    """
+
+    day: Annotated[Decimal, Field(gt=0, le=1_000_000_000, allow_inf_nan=False)]
+    warn: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] = 0.8
+    then: Literal["warn", "pause"] = "warn"
+
+
+BudgetName = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class Budgets(Table):
+    """[llm.budgets]: what may be spent a day, by queue and by crew; total: by all of them together."""
+
+    total: Budget | None = None
+    queue: dict[BudgetName, Budget] = Field(default_factory=dict)
+    crew: dict[BudgetName, Budget] = Field(default_factory=dict)
+
+    def rows(self) -> tuple[budgets.Budget, ...]:
+        """All of them, as the database judges them."""
+        named: list[tuple[budgets.Scope, str, Budget]] = [("total", "", self.total)] if self.total else []
+        named += [("queue", name, budget) for name, budget in self.queue.items()]
+        named += [("crew", name, budget) for name, budget in self.crew.items()]
+        return tuple(budgets.Budget(scope, name, b.day, b.warn, b.then == "pause") for scope, name, b in named)
 
 
 _KEY_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[^\0]*/[^\0]*")
@@ -78,7 +109,7 @@ class Llm(Table):
     connect_seconds, first_byte_seconds (also between any two pieces of an answer) and call_seconds (all of it): after
     these a call is given up; a model's own timeout wins. tries: how often a call goes out that may be answered a
     moment later. wait_seconds: how long it waits in its slot for a limit; what has to wait longer goes back to the
-    queue as throttled, at no cost. prices: the user's own, which win over every list.
+    queue as throttled, at no cost. prices: the user's own, which win over every list. budgets: a day's.
     """
 
     connect_seconds: Seconds = 10.0
@@ -89,6 +120,7 @@ class Llm(Table):
     providers: dict[str, Provider] = Field(default_factory=dict)
     limits: dict[str, CallLimit] = Field(default_factory=dict)
     prices: dict[str, Price] = Field(default_factory=dict)
+    budgets: Budgets = Budgets()
 
     def keys(self) -> dict[str, tuple[str, ...]]:
         """The names of all keys, by provider; providers without any are left out."""

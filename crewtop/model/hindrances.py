@@ -13,7 +13,8 @@ class Hindrances:
 
     not_before: when it is due, None once it is; limited: 'queue' or 'crew' where a limit of it is used up, at_once: so
     many run at once, a_minute: so many start a minute; has_worker: a live worker that has slots and does not drain
-    would claim it; before: how many tasks its queue hands out sooner, each priority's counted up to a limit.
+    would claim it; spent_by: whose budget of the day is spent; before: how many tasks its queue hands out sooner, each
+    priority's counted up to a limit.
     """
 
     not_before: datetime | None
@@ -23,6 +24,7 @@ class Hindrances:
     paused_reason: str | None
     throttled_by: str | None
     throttled_seconds: float | None
+    spent_by: str | None
     crew: str
     queue: str
     has_worker: bool
@@ -46,6 +48,8 @@ class Hindrances:
         if self.paused:
             reason = f": {self.paused_reason}" if self.paused_reason else ""
             return f"its queue is paused by {self.paused_by or 'somebody'}{reason}"
+        if self.spent_by is not None:
+            return f"the budget of {self.spent_by} is spent: it resumes at midnight UTC, or once the budget is raised"
         if self.throttled_seconds is not None:
             left = math.ceil(self.throttled_seconds)
             return f"its crew is held back for {left} s more, since {self.throttled_by} said 429"

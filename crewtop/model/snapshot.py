@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from crewtop.model.budgets import BudgetRow
 from crewtop.model.money import Money
 from crewtop.model.task import TaskStatus
 
@@ -174,6 +175,7 @@ class Snapshot:
     pooled: bool = False
     role: str = ""
     host: str = ""
+    budgets: tuple[BudgetRow, ...] = ()
 
     @property
     def where(self) -> str:

@@ -12,6 +12,7 @@ from crewtop.model.ledger import BEATS_A_LEASE, MISSED_BEATS
 from crewtop.model.money import Money
 from crewtop.model.snapshot import Health, Point, QueueRow, RunningRow, Snapshot, Throttle, WorkerRow
 from crewtop.model.stuck import stuck_reason
+from crewtop.monitor.money import budget
 from crewtop.monitor.window import BUCKET_SECONDS, Window, percentiles
 
 RATE_SECONDS = 60
@@ -55,6 +56,7 @@ def assemble(
         simulated=(raw["settings"] or {}).get("simulated") == "true",
         read_only=raw["read_only"],
         role=raw["role"],
+        budgets=tuple(budget(row, at) for row in raw["budgets"] or ()),
     )
 
 

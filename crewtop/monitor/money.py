@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+from crewtop.model.budgets import BudgetRow
 from crewtop.model.money import Money, total
 from crewtop.model.spending import ModelUsage, Spending, Spent, SpentIn
 from crewtop.monitor.window import DAY_SECONDS, HOUR_SECONDS, histogram, percentiles
+from crewtop.store.budgets import budget_row
 from crewtop.store.spending import DAYS
 
 Row = Mapping[str, Any]
@@ -37,6 +39,12 @@ def spending(raw: Row, hours: int) -> Spending:
         today=today,
         projected=_projected(today, _money(raw["last_hour"]), _start(now, DAY_SECONDS) + DAY_SECONDS - now),
     )
+
+
+def budget(row: Row, at: datetime) -> BudgetRow:
+    """A budget as it stands at an instant, of its row in store/snapshot.sql, whose stamps are text."""
+    stamps = {name: row[name] and datetime.fromisoformat(row[name]) for name in ("judged_at", "held_until")}
+    return budget_row({**row, **stamps}, at)
 
 
 def _usage(row: Row) -> ModelUsage:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crewtop import words
+from crewtop.model.budgets import BudgetRow
 from crewtop.model.snapshot import Health, QueueRow, RunningRow, Snapshot, WorkerRow
 from crewtop.plain.paper import Column, Paper
 from crewtop.plain.progress import run_state, step_words
@@ -70,15 +71,37 @@ def _notices(snapshot: Snapshot, paper: Paper) -> Iterator[str]:
         yield f"task {run.task_id} {paper.safe(run.crew)} is stuck: {paper.safe(run.stuck or '')}"
     if len(stuck) > _STUCK_NAMED:
         yield f"{len(stuck) - _STUCK_NAMED} more tasks are stuck"
+    yield from _worker_notices(snapshot, paper)
+    for queue in snapshot.queues:
+        yield from _queue_notices(queue, paper)
+    yield from (_budget_notice(budget, paper) for budget in snapshot.budgets if budget.state != "ok")
+    if snapshot.simulated:
+        yield "simulated provider: no real model was called, tokens, times and costs are made up"
+
+
+def _worker_notices(snapshot: Snapshot, paper: Paper) -> Iterator[str]:
     for worker in snapshot.workers:
         if worker.state == "draining" and worker.busy:
             yield f"worker {paper.safe(worker.id)} is {words.draining(worker.busy, worker.drain_seconds_left)}"
         if worker.state == "late":
             yield f"worker {paper.safe(worker.id)} is late: no heartbeat for {words.duration(worker.heartbeat_age)}"
-    for queue in snapshot.queues:
-        yield from _queue_notices(queue, paper)
-    if snapshot.simulated:
-        yield "simulated provider: no real model was called, tokens, times and costs are made up"
+
+
+_STANDS = {
+    "warn": "is nearly spent",
+    "spent": "is spent, and it only warns",
+    "unwatched": "is watched by no live worker",
+}
+
+
+def _budget_notice(budget: BudgetRow, paper: Paper) -> str:
+    spent = words.money(budget.amount, long=True, ascii=paper.ascii)
+    stands = _STANDS.get(budget.state) or (
+        f"is spent: nothing more of it is claimed until {words.stamp(budget.resumes_at)}, or until it is raised"
+        if budget.resumes_at
+        else "is spent"
+    )
+    return f"the budget of {paper.safe(budget.what)} {stands}: {spent} of {words.dollars(budget.limit)} today"
 
 
 def _queue_notices(queue: QueueRow, paper: Paper) -> Iterator[str]:

@@ -31,6 +31,8 @@ WITH rated AS MATERIALIZED (
     CROSS JOIN generate_series(0, 4) AS rise
     LEFT JOIN capacity AS c ON c.scope = 'queue' AND c.name = q.name
     WHERE q.paused_at IS NULL AND ($2 IS NULL OR q.name = ANY ($2)) AND coalesce(c.n, $4) > 0
+      AND NOT EXISTS (SELECT FROM crewtop.standing_budgets
+                      WHERE held_until IS NOT NULL AND (scope = 'total' OR scope = 'queue' AND name = q.name))
       AND (rise = 0 OR rise <= p.priority AND q.boost_seconds IS NOT NULL)
     ORDER BY p.priority - rise, p.priority, random()
 ), picked AS MATERIALIZED (
@@ -42,7 +44,9 @@ WITH rated AS MATERIALIZED (
           AND run_at <= lane.until AND run_at > coalesce(lane.since, '-infinity')
           AND crew = ANY (ARRAY(SELECT c FROM unnest($3) AS c
                                 WHERE NOT EXISTS (SELECT FROM capacity WHERE scope = 'crew' AND name = c AND n <= 0)
-                                  AND NOT EXISTS (SELECT FROM crewtop.throttles AS h WHERE h.crew = c AND h.until > now())))
+                                  AND NOT EXISTS (SELECT FROM crewtop.throttles AS h WHERE h.crew = c AND h.until > now())
+                                  AND NOT EXISTS (SELECT FROM crewtop.standing_budgets
+                                                  WHERE held_until IS NOT NULL AND scope = 'crew' AND name = c)))
         ORDER BY run_at, id
         LIMIT lane.n
         FOR NO KEY UPDATE SKIP LOCKED
@@ -60,7 +64,7 @@ WITH rated AS MATERIALIZED (
     SET status = 'running', version = version + 1, worker_id = $1, run_id = nextval('crewtop.runs_id_seq'),
         lease_expires_at = now() + make_interval(secs => $5), cancel_requested_at = NULL
     WHERE t.id = ANY (ARRAY(SELECT id FROM allowed))
-    RETURNING t.id, t.run_id, t.version, t.queue, t.crew, t.inputs, t.run_at, t.failed_runs, t.crashed_runs,
+    RETURNING t.id, t.run_id, t.version, t.queue, t.crew, t.priority, t.inputs, t.run_at, t.failed_runs, t.crashed_runs,
               t.throttled_runs, t.budget_seconds, t.dependencies
 ), taken AS (
     UPDATE crewtop.slots AS s SET run_id = c.run_id
@@ -86,5 +90,5 @@ WITH rated AS MATERIALIZED (
 SELECT c.id AS task_id, c.run_id, c.queue, c.crew, c.inputs::text,
        c.failed_runs + c.crashed_runs + c.throttled_runs AS retries, c.budget_seconds,
        c.crashed_runs AS crashes, (p.run_id IS NOT NULL)::integer AS earlier_runs, c.dependencies,
-       (SELECT count(*) FROM picked) > (SELECT count(*) FROM allowed) AS cut
+       (SELECT count(*) FROM picked) > (SELECT count(*) FROM allowed) AS cut, c.priority
 FROM claimed AS c JOIN allowed AS p USING (id) ORDER BY p.place

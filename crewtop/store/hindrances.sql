@@ -3,6 +3,11 @@
 SELECT CASE WHEN t.run_at > now() THEN t.run_at END AS not_before, t.status = 'retry' AS backs_off,
        q.paused_at IS NOT NULL AS paused, q.paused_by, q.paused_reason,
        h.provider AS throttled_by, extract(epoch FROM h.until - now())::float8 AS throttled_seconds,
+       (SELECT CASE scope WHEN 'total' THEN 'the day' ELSE scope || ' ' || name END
+        FROM crewtop.standing_budgets
+        WHERE held_until IS NOT NULL
+          AND (scope = 'total' OR scope = 'queue' AND name = t.queue OR scope = 'crew' AND name = t.crew)
+        ORDER BY scope, name LIMIT 1) AS spent_by,
        t.crew, t.queue,
        EXISTS (SELECT FROM crewtop.workers AS w
                WHERE w.stopped_at IS NULL AND NOT w.draining AND w.slots > 0

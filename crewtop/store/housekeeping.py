@@ -21,6 +21,7 @@ The last 24 hours are summed to the minute, and longer windows in the time that 
 
 WORKERS_SECONDS = 604_800.0
 SCHEDULES_SECONDS = 604_800.0
+BUDGETS_SECONDS = 604_800.0
 OPERATIONS_SECONDS = 90 * 86_400.0
 
 OPERATIONS_A_TIME = 10
@@ -45,9 +46,10 @@ async def fold(database: Database) -> None:
 
 
 async def prune(database: Database) -> None:
-    """Forget workers and schedules that have been silent for a week, and operations after 90 days."""
+    """Forget workers, schedules and budgets that have been silent for a week, and operations after 90 days."""
     await database.fetch("prune_workers", WORKERS_SECONDS)
     await database.fetch("prune_schedules", SCHEDULES_SECONDS)
+    await database.fetch("prune_budgets", BUDGETS_SECONDS)
     await database.fetch("prune_operations", OPERATIONS_SECONDS, OPERATIONS_A_TIME)
 
 

@@ -12,7 +12,9 @@ SELECT json_build_object(
 'settings', (SELECT json_object_agg(key, value) FROM crewtop.settings),
 'queues', (
     SELECT json_agg(json_build_object(
-        'name', q.name, 'paused_at', q.paused_at, 'paused_by', q.paused_by, 'paused_reason', q.paused_reason,
+        'name', q.name, 'paused_at', coalesce(q.paused_at, b.held_until),
+        'paused_by', CASE WHEN q.paused_at IS NULL THEN b.whose ELSE q.paused_by END,
+        'paused_reason', CASE WHEN q.paused_at IS NULL THEN b.why ELSE q.paused_reason END,
         'oldest', (SELECT extract(epoch FROM now() - min(head.run_at)) FROM generate_series(0, 4) AS p (priority)
                    CROSS JOIN LATERAL (SELECT run_at FROM crewtop.tasks
                        WHERE queue = q.name AND priority = p.priority AND status IN ('pending', 'retry') AND run_at <= now()
@@ -33,7 +35,13 @@ SELECT json_build_object(
                        SELECT FROM crewtop.tasks WHERE queue = q.name AND priority = p.priority
                          AND status IN ('pending', 'retry') AND status = 'pending' AND run_at > now()
                        LIMIT $6) AS capped) AS due)
-    ) ORDER BY q.name) FROM crewtop.queues AS q),
+    ) ORDER BY q.name)
+    FROM crewtop.queues AS q LEFT JOIN LATERAL (
+        SELECT held_until, CASE scope WHEN 'total' THEN 'the day''s budget' ELSE 'its budget' END AS whose,
+               'spent: it goes on at midnight UTC, or once the budget is raised' AS why
+        FROM crewtop.standing_budgets
+        WHERE held_until IS NOT NULL AND (scope = 'total' OR scope = 'queue' AND name = q.name)
+        ORDER BY scope LIMIT 1) AS b ON true),
 'depth', (SELECT json_agg(d) FROM (
     SELECT queue, crew, status, sum(n) AS n FROM crewtop.depth GROUP BY queue, crew, status HAVING sum(n) <> 0) AS d),
 'arrivals', (SELECT json_agg(d) FROM (
@@ -65,7 +73,13 @@ SELECT json_build_object(
     ORDER BY stopped_at IS NOT NULL, host, started_at LIMIT 500) AS w),
 'throttles', (SELECT json_agg(h) FROM (
     SELECT crew, provider, extract(epoch FROM until - now()) AS seconds_left FROM crewtop.throttles WHERE until > now()
+    UNION ALL
+    SELECT name, 'its budget', extract(epoch FROM held_until - now())
+    FROM crewtop.standing_budgets WHERE scope = 'crew' AND held_until IS NOT NULL
     ORDER BY crew LIMIT 100) AS h),
+'budgets', (SELECT json_agg(b) FROM (
+    SELECT scope, name, day::text, warn, pauses, judged_at, spent::text, unpriced, last_hour::text, held_until
+    FROM crewtop.standing_budgets ORDER BY scope = 'total' DESC, scope, name LIMIT 200) AS b),
 'running', (SELECT json_agg(r) FROM (
     SELECT t.id AS task_id, t.run_id, t.queue, t.crew, t.priority, t.worker_id, t.tokens, t.cost::text, t.unpriced_calls,
            t.calls, t.budget_seconds, t.cancel_requested_at IS NOT NULL AS cancelling,

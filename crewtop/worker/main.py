@@ -56,6 +56,7 @@ async def work(
         env=env or {},
         schedules=settings.schedules,
         keeping=settings.retention.seconds(),
+        budgets=settings.llm.budgets.rows(),
     )
     async with stores(settings, "crewtop worker", connections=CONNECTIONS, timeout=STATEMENT_TIMEOUT_SECONDS) as opened:
         await schema.check(opened.database)

@@ -16,6 +16,7 @@ from crewtop.model.live import Change, Changes, let_go
 from crewtop.model.task import ready_queues
 from crewtop.store import dependents, housekeeping, lease, ledger
 from crewtop.store.database import Database
+from crewtop.worker.budgets import JUDGE_SECONDS, KEEP_SECONDS, Treasurer
 from crewtop.worker.schedules import LOOK_SECONDS, Scheduler
 from crewtop.worker.work import Work
 
@@ -60,6 +61,7 @@ class Upkeep:
         """All of them, to be run at once."""
         scheduler = Scheduler(self._database, self._work.schedules, self._back_in_queue, self._live.tell)
         pruner = Pruner(self._database, self._work.keeping)
+        treasurer = Treasurer(self._database, self._worker_id, self._work.budgets)
         return [
             every(self._work.settings.lease_seconds / RESCUES_A_LEASE, "rescue", self._rescue),
             every(CLOSE_CALLS_SECONDS, "close calls", self._close_calls),
@@ -68,6 +70,8 @@ class Upkeep:
             every(operations.ABANDONED_SECONDS, "carry on", lambda: operations.carry_on(self._database, self._live)),
             every(PRUNE_SECONDS, "prune", pruner.prune),
             *([every(LOOK_SECONDS, "schedules", scheduler.look, scheduler.due)] if self._work.schedules else []),
+            *([every(KEEP_SECONDS, "keep budgets", treasurer.keep)] if self._work.budgets else []),
+            *([every(JUDGE_SECONDS, "judge budgets", treasurer.judge)] if self._work.budgets else []),
         ]
 
     async def _rescue(self) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from crewtop.config import Configuration, CrewSettings, Schedule, WorkerSettings
+from crewtop.model.budgets import Budget
 from crewtop.model.errors import CrewtopError
 from crewtop.model.pricing import Rates
 from crewtop.model.task import Claim
@@ -30,6 +31,7 @@ class Work:
     env: Mapping[str, str]
     schedules: Mapping[str, Schedule]
     keeping: Mapping[str, float]
+    budgets: Sequence[Budget] = ()
     _backoffs: dict[str, Backoff] = field(default_factory=dict)
 
     def budget_seconds(self, claim: Claim) -> float:
