@@ -35,9 +35,10 @@ class Picture:
         self._told_at, self.trouble = self._clock(), None
         self._newest = snapshot
         self._past.keep(snapshot)
-        if not self.frozen:
+        told = not self.frozen or self.shown is None  # who froze an empty screen waits for the first picture
+        if told:
             self.shown = snapshot
-        return not self.frozen
+        return told
 
     def freeze(self) -> None:
         """Hold what is shown still, or go on with the newest."""

@@ -92,3 +92,11 @@ def test_another_server_begins_another_hour() -> None:
     past.keep(at(100))  # type: ignore[arg-type]
     past.keep(at(0))  # type: ignore[arg-type]
     assert len(past) == 1
+
+
+def test_a_screen_held_still_before_the_first_picture_shows_that_one_and_holds_it() -> None:
+    made = session()
+    made.press("p")
+    made.take(at(0))  # type: ignore[arg-type]
+    made.take(at(2))  # type: ignore[arg-type]
+    assert shown(made) == 0
