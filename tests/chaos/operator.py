@@ -14,6 +14,8 @@ class Typed(Protocol):
 
     def send(self, data: bytes) -> None: ...
 
+    def pause(self, seconds: float) -> None: ...
+
     def resize(self, columns: int, lines: int) -> None: ...
 
 
@@ -28,13 +30,17 @@ PRINTABLE = tuple(key.encode() for key in (*string.printable[:95], "é", "日") 
 WAYS = tuple(
     way.encode()
     for way in (
-        "1", "2", "3", "4", "5", "6", "7", "c", "2jj\r", "2j\rl", "2j\re", "2j\ri/a\rnnf", "2j\ro", "2j\rr\r", "2 R\r",
-        "2*R\r", "2AR\r", "2C\r", "2U\r", "2F\r", "2MA\r\r", "2B1\r\r", "2N\r", "2X1\r", "2/status:failed\r", "2s\r",
-        "2/crew:na\t\r", "2vj \r", "2\\", "3\r", "3R\r", "4\t\r", "4>", "4<", "4=8\r", "4D\r", "4K\r", "6l", "6 ",
-        "6\r", "7\r", "7H", "7C\r", "P\r", "u\r", ":retry\r\r", ":theme\r", "?\x1b", "#1\r", "p", "[[[", "]]]", "{",
-        "}", "t",
+        "1", "2", "3", "4", "5", "6", "7", "c", "2jj\r", "2j\rl", "2j\re", "2j\ri/a\rnnf", "2j\ro", "2j\rr\r",
+        "2/status:failed\r", "2/crew:na\t\r", "2s\r", "2vj \r", "2\\", "3\r", "4\t\r", "6l", "6 ", "6\r", "7\r",
+        ":retry\r\r", ":theme\r", "?\x1b", "#1\r", "p", "[[[", "]]]", "{", "}", "t",
     )
 )  # fmt: skip
+ACTS = (
+    "2 R\r", "2jR\r", "2*C\r", "2 C\r", "2jU\r", "2jF\r", "2 N\r", "2MA\r\r", "2jjB1\r\r", "2X\r", "2A", "R\r", "3R\r",
+    "4>", "4<", "4=8\r", "4D\r", "4K\r", "7H", "7C\r", "1P\r", "u\r",
+)  # fmt: skip
+"""What is done to tasks, workers and queues: struck as a sane operator would, or little of it would come about."""
+
 QUITS = (b"\x03", b"\x11", b"qqqq")
 GARBAGE = (
     b"\x1b[999~", b"\x1b[<0;9999;9999M", b"\x1b]11;rgb:0/0/0\x07", b"\x1b[?1;2c", b"\xff\xfe", b"\x1b[200~",
@@ -54,7 +60,7 @@ class Operator:
     def strike(self, screen: Typed) -> None:
         """Do one thing to the screen."""
         kinds = {
-            self._key: 60, self._name: 20, self._way: 8, self._click: 6, self._wheel: 6, self._paste: 2,
+            self._key: 60, self._name: 20, self._way: 6, self._act: 2, self._click: 6, self._wheel: 6, self._paste: 2,
             self._resize: 2, self._garbage: 1, self._quit: 0.1,
         }  # fmt: skip
         (kind,) = self.draw.choices(list(kinds), weights=list(kinds.values()))
@@ -69,6 +75,15 @@ class Operator:
 
     def _way(self, screen: Typed) -> None:
         screen.send(self.draw.choice(WAYS))
+
+    def _act(self, screen: Typed) -> None:
+        """Out of whatever is open and back from the past; then one key after the other, each after a look."""
+        screen.send(b"\x1b")
+        screen.pause(0.15)
+        screen.send(b"}}}")
+        for key in self.draw.choice(ACTS):
+            screen.send(key.encode())
+            screen.pause(0.05)
 
     def _click(self, screen: Typed) -> None:
         x, y = self.draw.randint(1, self.columns), self.draw.randint(1, self.lines)

@@ -130,6 +130,12 @@ class Screen:
             self._look(data)
             seconds = 0.0
 
+    def pause(self, seconds: float) -> None:
+        """Read for so long."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.read(0.02)
+
     def _look(self, data: bytes) -> None:
         said = ESCAPES.sub(b"", data).decode("utf-8", "replace")
         self.wrong += [found for found in UNEXPECTED.findall(said) if found not in self.wrong]
@@ -165,9 +171,7 @@ class Screen:
         self.revive()
         terminal = Terminal(self.fd, -1, -1, 120, 40)
         for keys in (b"\x1b[201~", b"\x1b", b"\x1b", b"\x1b", b"\x1b", b"1"):  # also what a paste has left open
-            rested = time.monotonic() + ESCAPE_SECONDS
-            while time.monotonic() < rested:
-                self.read(0.05)
+            self.pause(ESCAPE_SECONDS)
             self.send(keys)
         self.resize(120, 40)
         try:
