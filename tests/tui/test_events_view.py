@@ -16,7 +16,7 @@ from crewtop.tui.manner import Manner
 from crewtop.tui.options import ScreenOptions
 from crewtop.tui.paint import width as cells_of
 from crewtop.tui.session import Session
-from crewtop.tui.views.eventrows import Wanted
+from crewtop.tui.views.eventrows import Wanted, searchable
 from crewtop.tui.views.events import MOST, Events
 from crewtop.tui.views.news import news
 from crewtop.tui.wants import LiveEvents
@@ -208,7 +208,7 @@ def test_a_click_holds_the_list_and_another_one_opens() -> None:
 )
 def test_a_filter_shows_what_it_wants(typed: str, tasks: list[int]) -> None:
     wanted = Wanted(typed)
-    assert [e.task_id for e in HAPPENED if isinstance(e, Transition) and wanted(e)] == tasks
+    assert [e.task_id for e in HAPPENED if isinstance(e, Transition) and wanted(e, searchable(e))] == tasks
 
 
 def test_a_filter_is_typed_applied_and_dropped() -> None:
@@ -374,8 +374,8 @@ def test_it_fits(width: int, height: int, ascii_only: bool) -> None:
 @pytest.mark.parametrize("guess", ["abcdefgh", "hunter2", "sk-live"])
 def test_a_secret_cannot_be_found_by_guessing_at_it(guess: str) -> None:
     line = LogLine(NOW, 1, 2, "support", "api_key=sk-live-abcdefgh12345678 at postgres://u:hunter2hunter2@db/shop")
-    assert Wanted("support")(line)
-    assert not Wanted(guess)(line)
+    assert Wanted("support")(line, searchable(line))
+    assert not Wanted(guess)(line, searchable(line))
 
 
 def test_what_is_copied_cannot_be_a_line_of_a_shell() -> None:

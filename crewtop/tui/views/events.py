@@ -20,7 +20,7 @@ from crewtop.tui.manner import Manner, safe
 from crewtop.tui.paint import BLANK, Ground, Line, Part, Span, Spans, bar, joined, line, spread
 from crewtop.tui.selection import Selection
 from crewtop.tui.views.cells import lead, moved
-from crewtop.tui.views.eventrows import EVENT_COLUMNS, Event, Wanted, event_line, name, opened
+from crewtop.tui.views.eventrows import EVENT_COLUMNS, Event, Wanted, event_line, name, opened, searchable
 from crewtop.tui.views.news import News, news
 from crewtop.tui.views.page import Page
 from crewtop.tui.wants import LiveEvents, Stream
@@ -30,11 +30,15 @@ MOST = 5_000
 
 
 class Kept(NamedTuple):
-    """An event with its place: clocks of several servers are in it, so not every one comes in the order of its time."""
+    """An event with its place: clocks of several servers are in it, so not every one comes in the order of its time.
+
+    text: what words of a filter are looked for in.
+    """
 
     at: datetime
     number: int
     event: Event
+    text: str
 
 
 class Events(Page):
@@ -102,9 +106,9 @@ class Events(Page):
     def _add(self, events: Iterable[Event]) -> None:
         for event in events:
             self._number += 1
-            kept = Kept(event.at, self._number, event)
+            kept = Kept(event.at, self._number, event, searchable(event))
             insort(self._kept, kept, key=_place)
-            if self._is_wanted(event):
+            if self._is_wanted(kept):
                 self._new += 1
                 if self._held is None:
                     insort(self._shown, kept, key=_place)
@@ -118,13 +122,13 @@ class Events(Page):
 
     # The list
 
-    def _is_wanted(self, event: Event) -> bool:
-        return (self._logs or not isinstance(event, LogLine)) and self._wanted(event)
+    def _is_wanted(self, kept: Kept) -> bool:
+        return (self._logs or not isinstance(kept.event, LogLine)) and self._wanted(kept.event, kept.text)
 
     def _show(self) -> None:
         """Choose anew what is shown, after another filter or another end of the list."""
         everything = self._kept if self._held is None else self._held
-        self._shown = [kept for kept in everything if self._is_wanted(kept.event)]
+        self._shown = [kept for kept in everything if self._is_wanted(kept)]
         self._moved = True
 
     def _settle(self) -> None:
