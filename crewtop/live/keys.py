@@ -16,6 +16,12 @@ LOG = PREFIX + "log:"
 EVENT = PREFIX + "event"
 """Stream: what producers, workers and operators changed, capped and expiring."""
 
+LIMIT = PREFIX + "limit:"
+"""What is used of a provider's limits: all keys of one provider share a hash tag, so that one script may touch them."""
+
+LIMITS = PREFIX + "limits"
+"""Hash of allowances as their workers saw them last, for whoever watches; expiring."""
+
 
 def wake(queue: str) -> str:
     """The channel that wakes the workers of a queue."""
