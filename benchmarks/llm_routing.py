@@ -1,7 +1,8 @@
 """Route 300 labelled prompts by rules and complexity: what it saves against the dearest model, and how often it errs.
 
 Target: 73 % saved. A prompt's label is the cheapest class of model that does it; docs/routing.md says how labels came
-about and what they are worth. Every second prompt trained the weights; errors are reported for the other half.
+about and what they are worth. Every second prompt trained the weights; errors are reported for the other half, and for
+60 prompts that were written after the words were, in other fields and other phrases: those tell most.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Prompt:
 
     grade: Grade
     language: str
-    held_out: bool
+    part: str
     tokens: Tokens
     sent_to: Grade
 
@@ -47,32 +48,34 @@ class Prompt:
 def main() -> None:
     """Print the tables."""
     prices = listed({})
-    prompts = list(read(prices))
-    held_out = [prompt for prompt in prompts if prompt.held_out]
+    prompts = [prompt for grade in GRADES for prompt in read(grade, prices)]
+    fresh = list(read("fresh", prices))
+    held_out = [prompt for prompt in prompts if prompt.part == "held out"]
     print(f"\n{len(prompts)} prompts; models by grade, US dollars a million tokens:")
     for grade, model in MODELS.items():
         rates = [prices(model, tokens) for tokens in (Tokens(10_000, 0, 0, 0, 0), Tokens(0, 0, 0, 10_000, 0))]
         print(f"  {grade}: {model}, {' in, '.join(f'{rate * 100:.2f}' for rate in rates if rate is not None)} out")
     table("Saved against all on the dearest", list(_saved(prompts, prices)))
     table(f"Labels against grades, {len(held_out)} held out", list(_confusion(held_out)))
-    table("Errors", list(_errors(prompts)))
+    table(f"Labels against grades, {len(fresh)} fresh", list(_confusion(fresh)))
+    table("Errors", list(_errors([*prompts, *fresh])))
 
 
-def read(prices: Prices) -> Iterable[Prompt]:
-    """Every prompt with the grade that the router gives it."""
+def read(name: str, prices: Prices) -> Iterable[Prompt]:
+    """The prompts of a file with the grade that the router gives each."""
     routes = Routes(otherwise=AUTO, models=MODELS)
-    for file in sorted(PROMPTS.glob("*.jsonl")):
-        for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
-            record = json.loads(line)
-            prompt = shape([{"role": "user", "content": record["prompt"]}])
-            ask = CallAsk(record["id"], "openai", AUTO, 0, record["area"], "default", 3)
-            choice = choose(ask, prompt, routes, prices, lambda _: None)
-            assert choice.grade is not None  # AUTO grades
-            tokens = Tokens(prompt.input_tokens, 0, 0, record["output_tokens"], 0)
-            yield Prompt(Grade(record["grade"]), record["language"], number % 2 == 1, tokens, choice.grade)
+    for number, line in enumerate((PROMPTS / f"{name}.jsonl").read_text("utf-8").splitlines(), 1):
+        record = json.loads(line)
+        prompt = shape([{"role": "user", "content": record["prompt"]}])
+        ask = CallAsk(record["id"], "openai", AUTO, 0, record["area"], "default", 3)
+        choice = choose(ask, prompt, routes, prices, lambda _: None)
+        assert choice.grade is not None  # AUTO grades
+        tokens = Tokens(prompt.input_tokens, 0, 0, record["output_tokens"], 0)
+        part = name if name == "fresh" else "held out" if number % 2 else "trained on"
+        yield Prompt(Grade(record["grade"]), record["language"], part, tokens, choice.grade)
 
 
-def _saved(prompts: Sequence[Prompt], prices: Prices) -> Iterable[Sequence[str]]:
+def _saved(prompts: Sequence[Prompt], prices: Prices) -> Iterable[tuple[str, ...]]:
     yield ("calls, easy : moderate : hard", "tokens", "routed", "if every grade were right", "of the target")
     for mix, weights in MIXES.items():
         weight = dict(zip(GRADES, weights, strict=True))
@@ -89,30 +92,21 @@ def _saved(prompts: Sequence[Prompt], prices: Prices) -> Iterable[Sequence[str]]
             yield (mix, sizes, f"{routed:.1%}", f"{best:.1%}", f"{routed / TARGET:.2f}")
 
 
-def _confusion(prompts: Sequence[Prompt]) -> Iterable[Sequence[str]]:
+def _confusion(prompts: Sequence[Prompt]) -> Iterable[tuple[str, ...]]:
     yield ("label", *(f"sent to {grade}" for grade in GRADES))
     for label in GRADES:
         sent = Counter(prompt.sent_to for prompt in prompts if prompt.grade == label)
         yield (label, *(str(sent[grade]) for grade in GRADES))
 
 
-def _errors(prompts: Sequence[Prompt]) -> Iterable[Sequence[str]]:
+def _errors(prompts: Sequence[Prompt]) -> Iterable[tuple[str, ...]]:
     yield ("prompts", "graded wrong", "sent too low", "hard ones sent too low")
-    halves = {
-        "held out": [p for p in prompts if p.held_out],
-        "held out, English": [p for p in prompts if p.held_out and p.language == "en"],
-        "held out, Vietnamese": [p for p in prompts if p.held_out and p.language == "vi"],
-        "trained on": [p for p in prompts if not p.held_out],
-        "in all": list(prompts),
-    }
-    for name, half in halves.items():
-        hard = [p for p in half if p.grade == Grade.HARD]
-        yield (
-            f"{len(half)} {name}",
-            _share(half, lambda p: p.sent_to != p.grade),
-            _share(half, _too_low),
-            _share(hard, _too_low),
-        )
+    for part in ("trained on", "held out", "fresh"):
+        for language in ("en", "vi"):
+            some = [p for p in prompts if p.part == part and p.language == language]
+            hard = [p for p in some if p.grade == Grade.HARD]
+            wrong, low = _share(some, lambda p: p.sent_to != p.grade), _share(some, _too_low)
+            yield (f"{len(some)} {part}, {language}", wrong, low, _share(hard, _too_low))
 
 
 def _too_low(prompt: Prompt) -> bool:

@@ -16,8 +16,9 @@ class PromptShape:
 
     input_tokens and output_tokens: estimates of what goes in and of what is expected back. characters and lines: of
     all messages. hard, moderate and easy: words of the request that mark demanding work (prove, design, ...), work of
-    some thought (summarise, compare, ...) and plain work (translate, list, ...). steps: how many things are asked for.
-    questions: question words that ask for reasons (why, how). tools: how many tools are offered. language: a guess,
+    some thought (summarise, compare, ...) and plain work (translate, list, ...). words, sentences and joins: of the
+    request, joins being words that tie clauses together (and, if, but). steps: how many things are listed in it.
+    questions: question words in it that ask for reasons (why, how). tools: how many tools are offered. language: a guess,
     "en", "vi" or "?" for anything else.
     """
 
@@ -28,6 +29,9 @@ class PromptShape:
     hard: int = 0
     moderate: int = 0
     easy: int = 0
+    words: int = 0
+    sentences: int = 0
+    joins: int = 0
     steps: int = 0
     questions: int = 0
     tools: int = 0

@@ -19,7 +19,7 @@ from crewtop.llm.tokens import Message, texts
 
 CHARACTERS_PER_TOKEN = 4
 """OpenAI's rule of thumb for English. A grade needs no more; limits and windows are reckoned with llm/tokens.py."""
-FIRST, LAST = 900, 300
+FIRST, LAST = 450, 300
 """Characters of a prompt's first paragraph, and of a last one that is no longer, in which the request is looked for.
 What is in between, or in quotation marks, is material: its words ask for nothing."""
 OUTPUT_TOKENS = {"easy": 60, "moderate": 300, "hard": 900}
@@ -34,11 +34,11 @@ class Grade(StrEnum):
     HARD = "hard"
 
 
-WEIGHTS = {"hard": 1.7, "moderate": 0.1, "easy": -0.9, "questions": 0.7, "output": 1.2, "input": 0.3, "code": 0.3}
-"""What each sign adds to the score: words by kind, questions for reasons, doublings of 50 tokens expected back and put
-in, and whether there is code. Words of some thought weigh little: they speak through the length of their answer."""
-CAPS = {"hard": 3, "moderate": 3, "easy": 2, "questions": 2}
-MODERATE_FROM, HARD_FROM = 1.7, 5.6
+WEIGHTS = {"hard": 2.1, "moderate": 0.4, "easy": -1.0, "questions": 0.6, "words": 1.4, "sentences": 0.4, "joins": 0.5}
+"""What each sign of the request adds to the score, words by how often 8 of them would have to be doubled."""
+CAPS = {"hard": 3, "moderate": 3, "easy": 2, "questions": 2, "words": 64, "sentences": 3, "joins": 4}
+"""Above these a count adds nothing more."""
+MODERATE_FROM, HARD_FROM = 1.2, 4.7
 """Scores at which a prompt counts as moderate and as hard."""
 
 
@@ -55,19 +55,17 @@ def grade(shape: PromptShape) -> Graded:
     """The grade of a prompt by its shape alone."""
     signs = _signs(shape)
     score = sum(WEIGHTS[name] * value for name, value in signs.items())
-    found = Grade.HARD if score >= HARD_FROM else Grade.MODERATE if score >= MODERATE_FROM else Grade.EASY
+    thoughtful = shape.hard > 0 or (shape.moderate > 0 and not shape.easy)  # however short: "Summarise this."
+    at_least = Grade.MODERATE if thoughtful or score >= MODERATE_FROM else Grade.EASY
+    found = Grade.HARD if score >= HARD_FROM else at_least
     weighty = sorted((n for n, v in signs.items() if v), key=lambda n: -abs(WEIGHTS[n] * signs[n]))[:3]
     because = ", ".join(f"{name} {WEIGHTS[name] * signs[name]:+.2f}" for name in weighty)
     return Graded(found, round(score, 3), f"{found} at {score:.2f} ({because or 'nothing stands out'})")
 
 
 def _signs(shape: PromptShape) -> dict[str, float]:
-    return {
-        **{name: min(getattr(shape, name), cap) for name, cap in CAPS.items()},
-        "output": max(0.0, math.log2(max(shape.output_tokens, 1) / 50)),
-        "input": max(0.0, math.log2(max(shape.input_tokens, 1) / 50)),
-        "code": float(shape.code),
-    }
+    counts = {name: min(getattr(shape, name), cap) for name, cap in CAPS.items()}
+    return counts | {"words": math.log2(max(counts["words"], 8) / 8)}
 
 
 def shape(messages: Sequence[Message], tools: int = 0, *, json: bool = False) -> PromptShape:
@@ -77,7 +75,7 @@ def shape(messages: Sequence[Message], tools: int = 0, *, json: bool = False) ->
     request = _request(messages)
     words = f" {_plain(request)} "
     hard, moderate, easy = (len(set(pattern.findall(words))) for pattern in (HARD, MODERATE, EASY))
-    likely = "hard" if hard else "moderate" if moderate else "easy"
+    likely = "hard" if hard else "easy" if easy and not moderate else "moderate"
     return PromptShape(
         input_tokens=-(-characters // CHARACTERS_PER_TOKEN),
         output_tokens=_stated_length(words) or OUTPUT_TOKENS[likely],
@@ -86,6 +84,9 @@ def shape(messages: Sequence[Message], tools: int = 0, *, json: bool = False) ->
         hard=hard,
         moderate=moderate,
         easy=easy,
+        words=words.count(" ") - 1,
+        sentences=len(_SENTENCE.findall(request)),
+        joins=len(_JOIN.findall(words)),
         steps=_steps(request, words),
         questions=len(REASONS.findall(words)),
         tools=tools,
@@ -101,6 +102,8 @@ CODE_SIGNS = ("```", "Traceback (most", "\ndef ", "\nclass ", "    return ", "SE
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 MANY_NUMBERS = 6
 _LISTED = re.compile(r"^\s*(?:\d+[.)]|[-*•])\s+\S", re.M)
+_SENTENCE = re.compile(r"[.?!](?:\s|$)")
+_JOIN = re.compile(r"\b(?:and|or|but|if|when|even|va|hay|hoac|neu|khi|ke ca)\b")
 _THEN = re.compile(r" (?:then|after that|finally|next|also|sau do|roi|cuoi cung|dong thoi|tiep theo) ")
 
 
