@@ -18,8 +18,8 @@ class PromptShape:
     all messages. hard, moderate and easy: words of the request that mark demanding work (prove, design, ...), work of
     some thought (summarise, compare, ...) and plain work (translate, list, ...). words, sentences and joins: of the
     request, joins being words that tie clauses together (and, if, but). steps: how many things are listed in it.
-    questions: question words in it that ask for reasons (why, how). tools: how many tools are offered. language: a guess,
-    "en", "vi" or "?" for anything else.
+    questions: question words in it that ask for reasons (why, how). tools: how many tools are offered. language: a
+    guess, "en", "vi" or "?" for anything else.
     """
 
     input_tokens: int
