@@ -164,7 +164,7 @@ class Screen:
         after = self._tail.rpartition(LEFT)[2].decode("utf-8", "replace")
         quit_codes = (0, -signal.SIGINT)  # the second ^C may come when Python has begun to end
         if self.process.returncode not in quit_codes or "Traceback" in after:
-            self.wrong.append(f"ended with {self.process.returncode}: {after.strip()[-3_000:]}")
+            self.wrong.append(f"ended with {self.process.returncode}: {after.strip()[:3_000]}")
 
     def settle(self) -> None:
         """Leave all that is open, and see that it shows what is true; then quit."""
@@ -249,7 +249,7 @@ def environment_of(folder: Path, servers: embedded.Servers) -> dict[str, str]:
         kept.pop(name, None)
     return kept | {
         "CREWTOP_CONFIG": str(config), "CREWTOP_POSTGRES": servers.dsn, "CREWTOP_REDIS": servers.redis_url or "",
-        "XDG_CONFIG_HOME": str(folder), "XDG_STATE_HOME": str(folder), "HOME": str(folder), "PAGER": "head -c 99",
+        "XDG_CONFIG_HOME": str(folder), "XDG_STATE_HOME": str(folder), "HOME": str(folder), "PAGER": "wc -c",
         "TERM": "xterm-256color", "COLORTERM": "truecolor", "PYTHONPATH": f"{WITHOUT_CREWAI}{os.pathsep}{ROOT}",
     }  # fmt: skip
 
