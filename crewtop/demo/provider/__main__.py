@@ -28,6 +28,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--rate-hang", type=float, default=0.0, metavar="SHARE", help="accepted and never answered")
     add("--rate-drip", type=float, default=0.0, metavar="SHARE", help="one byte now and then, for ever")
     add("--rate-no-usage", type=float, default=0.0, metavar="SHARE", help="answered without token usage")
+    for flag, what in (("requests-per-minute", "calls"), ("tokens-per-minute", "tokens"), ("at-once", "open calls")):
+        add(f"--{flag}", type=int, metavar="N", help=f"{what} of each key and model; above: 429 (default: no limit)")
     add("--seed", type=int, default=0, help="equal seeds give the n-th call the same fate")
     return parser
 
@@ -50,6 +52,9 @@ def _behaviour(flags: argparse.Namespace) -> Behaviour:
         rate_hang=flags.rate_hang,
         rate_drip=flags.rate_drip,
         rate_no_usage=flags.rate_no_usage,
+        requests_per_minute=flags.requests_per_minute,
+        tokens_per_minute=flags.tokens_per_minute,
+        at_once=flags.at_once,
         seed=flags.seed,
     )
 

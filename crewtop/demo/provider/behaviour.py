@@ -30,7 +30,9 @@ class Behaviour:
     rate_drip: share of calls that get a header and then one space every drip_seconds, never an answer: the
         client's read timeout does not notice.
     rate_no_usage: share of calls answered without their token usage.
-    retry_after_seconds: what Retry-After says, in whole seconds.
+    retry_after_seconds: what Retry-After says, in whole seconds, on 429s of rate_429.
+    requests_per_minute, tokens_per_minute, at_once: what each key may use of each model in any 60 s, and at once;
+        None is without limit. What goes above it is refused with 429 and the seconds that are really left.
     seed: the n-th call of two providers with equal behaviour meets the same fault and jitter.
 
     Raises ValueError if a duration is negative or not finite, a rate outside 0 to 1, or their sum above 1.
@@ -46,6 +48,9 @@ class Behaviour:
     rate_drip: float = 0.0
     drip_seconds: float = 20.0
     rate_no_usage: float = 0.0
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    at_once: int | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -59,6 +64,10 @@ class Behaviour:
         for name, value in durations.items():
             if not (math.isfinite(value) and value >= 0):
                 raise ValueError(f"{name} is {value}: it must be a finite number, 0 or more")
+        for name in ("requests_per_minute", "tokens_per_minute", "at_once"):
+            limit = getattr(self, name)
+            if limit is not None and limit < 1:
+                raise ValueError(f"{name} is {limit}: it must be 1 or more, or left out for no limit")
         for fault, rate in self.rates().items():
             if not 0 <= rate <= 1:
                 raise ValueError(f"the rate of {fault} is {rate}: it must lie between 0 and 1 (0.05 is 5 %)")

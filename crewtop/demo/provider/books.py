@@ -16,13 +16,15 @@ MOST_CALLS_KEPT = 50_000
 class Call:
     """One call, entered on arrival and completed when it ends.
 
-    run: the X-Crewtop-Run header, None without one. status: the HTTP status sent, None as long as none was.
-    usage: what the provider counted for its answer, None if it gave none. usage_reported: whether the client
-    was told. tool: the tool that the answer asks for. seconds: from arrival to end, None while it is open.
+    run: the X-Crewtop-Run header, None without one. key: the last four characters of the key that it came with.
+    status: the HTTP status sent, None as long as none was. usage: what the provider counted for its answer, None if it
+    gave none. usage_reported: whether the client was told. tool: the tool that the answer asks for. seconds: from
+    arrival to end, None while it is open.
     """
 
     number: int
     run: str | None
+    key: str
     model: str
     streamed: bool
     fault: Fault | None
@@ -46,10 +48,11 @@ class Books:
         self._calls: deque[Call] = deque(maxlen=MOST_CALLS_KEPT)
         self._entered = 0
 
-    def enter(self, *, run: str | None, model: str, streamed: bool, fault: Fault | None) -> Call:
+    def enter(self, *, run: str | None, key: str, model: str, streamed: bool, fault: Fault | None) -> Call:
         """Open the entry of a call that just arrived; its numbers count from 1."""
         self._entered += 1
-        call = Call(self._entered, run, model, streamed, fault, f"chatcmpl-simulated-{self._entered:08d}")
+        identity = f"chatcmpl-simulated-{self._entered:08d}"
+        call = Call(self._entered, run, key[-4:], model, streamed, fault, identity)
         self._calls.append(call)
         return call
 

@@ -8,12 +8,13 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from crewtop.demo.provider.answers import reply_to
+from crewtop.demo.provider.answers import Reply, reply_to
 from crewtop.demo.provider.behaviour import Behaviour, Fate, Fates, Fault
 from crewtop.demo.provider.books import Books, Call
 from crewtop.demo.provider.chat import BadRequestError, Chat, parse_chat
 from crewtop.demo.provider.completion import chunks, completion, error_body
-from crewtop.demo.provider.usage import count_usage
+from crewtop.demo.provider.limits import Meter, Meters, Refused, retry_headers
+from crewtop.demo.provider.usage import Usage, count_usage
 from crewtop.demo.provider.wire import (
     Request,
     WireError,
@@ -45,17 +46,17 @@ async def serve(behaviour: Behaviour | None = None, port: int = 0) -> AsyncItera
     unanswered ones. Raises OSError if the port is taken.
     """
     behaviour = behaviour or Behaviour()
-    fates, books = Fates(behaviour), Books()
+    house = _House(behaviour, Fates(behaviour), Books(), Meters(behaviour))
     connections: set[asyncio.Task[None]] = set()
 
     def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.create_task(_Connection(reader, writer, behaviour, fates, books).run())
+        task = asyncio.create_task(_Connection(reader, writer, house).run())
         connections.add(task)
         task.add_done_callback(connections.discard)
 
     server = await asyncio.start_server(connected, "127.0.0.1", port, backlog=_BACKLOG)
     try:
-        yield Provider(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", books)
+        yield Provider(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", house.books)
     finally:
         server.close()
         for connection in connections:
@@ -65,14 +66,31 @@ async def serve(behaviour: Behaviour | None = None, port: int = 0) -> AsyncItera
 
 
 @dataclass(frozen=True, slots=True)
+class _House:
+    """What all connections share."""
+
+    behaviour: Behaviour
+    fates: Fates
+    books: Books
+    meters: Meters
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What a call will be answered with, and what is left of its key's limits."""
+
+    reply: Reply
+    usage: Usage
+    meter: Meter
+
+
+@dataclass(frozen=True, slots=True)
 class _Connection:
     """One client's connection. Each method that answers returns whether the connection lives on."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
-    behaviour: Behaviour
-    fates: Fates
-    books: Books
+    house: _House
 
     async def run(self) -> None:
         """Answer requests until the client leaves or a fault ends the connection."""
@@ -95,7 +113,7 @@ class _Connection:
                 listed = [{"id": name, "object": "model", "owned_by": "simulated"} for name in MODELS]
                 return await self._send(json_response(200, {"object": "list", "data": listed}))
             case "GET", "/__books":
-                return await self._send(json_response(200, self.books.as_json(request.query.get("run"))))
+                return await self._send(json_response(200, self.house.books.as_json(request.query.get("run"))))
         message = f"there is no {request.method} {request.path}"
         return await self._send(json_response(404, error_body(message, "invalid_request_error")))
 
@@ -104,23 +122,37 @@ class _Connection:
             chat = parse_chat(request.body)
         except BadRequestError as error:
             return await self._send(json_response(400, error_body(str(error), "invalid_request_error")))
-        refusal = _key_refusal(request.headers.get("authorization", ""))
-        fate = Fate(None, 0.0) if refusal else self.fates.deal(chat.model)
+        key = request.headers.get("authorization", "").removeprefix("Bearer").strip()
+        refusal = _key_refusal(key)
+        fate = Fate(None, 0.0) if refusal else self.house.fates.deal(chat.model)
         run = request.headers.get(RUN_HEADER.lower())
-        call = self.books.enter(run=run, model=chat.model, streamed=chat.stream, fault=fate.fault)
+        call = self.house.books.enter(run=run, key=key, model=chat.model, streamed=chat.stream, fault=fate.fault)
         clock = asyncio.get_running_loop().time
         arrived = clock()
         try:
             if refusal:
                 return await self._refuse(call, *refusal)
-            return await self._meet(chat, call, fate.latency_seconds)
+            return await self._admit(chat, call, key, fate.latency_seconds)
         finally:
             call.seconds = clock() - arrived
 
-    async def _meet(self, chat: Chat, call: Call, latency_seconds: float) -> bool:
+    async def _admit(self, chat: Chat, call: Call, key: str, latency_seconds: float) -> bool:
+        reply = reply_to(chat)
+        answer = _Answer(reply, count_usage(chat, reply), self.house.meters.of(key, chat.model))
+        now = asyncio.get_running_loop().time()
+        refused = answer.meter.admit(now, answer.usage.prompt + answer.usage.completion)
+        if refused:
+            return await self._refuse(call, 429, _over(refused, chat.model), _limits(answer, refused))
+        try:
+            return await self._meet(chat, call, answer, latency_seconds)
+        finally:
+            answer.meter.close()
+
+    async def _meet(self, chat: Chat, call: Call, answer: _Answer, latency_seconds: float) -> bool:
         if call.fault is Fault.RATE_LIMIT:
             body = error_body(f"Rate limit reached for {chat.model}", "requests", "rate_limit_exceeded")
-            return await self._refuse(call, 429, body, retry_after=self.behaviour.retry_after_seconds)
+            headers = {"retry-after": str(self.house.behaviour.retry_after_seconds)}
+            return await self._refuse(call, 429, body, headers)
         await asyncio.sleep(latency_seconds)
         if self.reader.at_eof() or self.writer.is_closing():
             return False
@@ -130,11 +162,12 @@ class _Connection:
             return await self._hang()
         if call.fault is Fault.DRIP:
             return await self._drip(call)
-        return await self._complete(chat, call)
+        return await self._complete(chat, call, answer)
 
-    async def _refuse(self, call: Call, status: int, body: dict[str, Any], retry_after: int | None = None) -> bool:
+    async def _refuse(
+        self, call: Call, status: int, body: dict[str, Any], headers: dict[str, str] | None = None
+    ) -> bool:
         call.status = status
-        headers = {} if retry_after is None else {"retry-after": str(retry_after)}
         return await self._send(json_response(status, body, headers))
 
     async def _hang(self) -> bool:
@@ -148,18 +181,18 @@ class _Connection:
         while not self.reader.at_eof():
             await self._send(b" ")
             with suppress(TimeoutError):
-                await asyncio.wait_for(self.reader.read(1), self.behaviour.drip_seconds)
+                await asyncio.wait_for(self.reader.read(1), self.house.behaviour.drip_seconds)
         return False
 
-    async def _complete(self, chat: Chat, call: Call) -> bool:
-        reply = reply_to(chat)
+    async def _complete(self, chat: Chat, call: Call, answer: _Answer) -> bool:
+        reply = answer.reply
         call.status = 200
-        call.usage = count_usage(chat, reply)
+        call.usage = answer.usage
         call.usage_reported = call.fault is not Fault.NO_USAGE and (chat.include_usage or not chat.stream)
         call.tool = reply.tool_call.name if reply.tool_call else None
         if chat.stream:
-            return await self._send(event_stream(chunks(call, reply)))
-        return await self._send(json_response(200, completion(call, reply)))
+            return await self._send(event_stream(chunks(call, reply), _limits(answer)))
+        return await self._send(json_response(200, completion(call, reply), _limits(answer)))
 
     async def _send(self, data: bytes) -> bool:
         self.writer.write(data)
@@ -167,9 +200,18 @@ class _Connection:
         return True
 
 
-def _key_refusal(authorization: str) -> tuple[int, dict[str, Any]] | None:
+def _limits(answer: _Answer, refused: Refused | None = None) -> dict[str, str]:
+    left = answer.meter.headers(asyncio.get_running_loop().time())
+    return {**left, **retry_headers(refused.retry_after)} if refused else left
+
+
+def _over(refused: Refused, model: str) -> dict[str, Any]:
+    kind = "tokens" if refused.kind == "tokens" else "requests"
+    return error_body(f"Rate limit reached for {model} on {refused.kind} per min", kind, "rate_limit_exceeded")
+
+
+def _key_refusal(key: str) -> tuple[int, dict[str, Any]] | None:
     """Status and body for a key that will not do. Nobody pays here: its first letters say what is wrong."""
-    key = authorization.removeprefix("Bearer").strip()
     if not key or key.startswith("revoked"):
         return 401, error_body("Incorrect API key provided", "invalid_request_error", "invalid_api_key")
     if key.startswith("exhausted"):

@@ -75,9 +75,10 @@ def json_response(status: int, value: Any, headers: Mapping[str, str] | None = N
     return response_head(status, {**sizes, **(headers or {})}) + body
 
 
-def event_stream(events: Iterable[Any]) -> bytes:
+def event_stream(events: Iterable[Any], headers: Mapping[str, str] | None = None) -> bytes:
     """The bytes of a whole response that streams JSON events and ends as OpenAI's do, with [DONE]."""
-    head = response_head(200, {"content-type": "text/event-stream", "transfer-encoding": "chunked"})
+    kinds = {"content-type": "text/event-stream", "transfer-encoding": "chunked"}
+    head = response_head(200, {**kinds, **(headers or {})})
     payloads = [json.dumps(event) for event in events] + ["[DONE]"]
     lines = [f"data: {payload}\n\n".encode() for payload in payloads]
     return head + b"".join(b"%x\r\n%b\r\n" % (len(line), line) for line in lines) + b"0\r\n\r\n"
