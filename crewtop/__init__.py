@@ -7,6 +7,7 @@ async with crewtop.connect() as queue:
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from crewtop.model.errors import CrewtopError, Refused, Unavailable
@@ -14,11 +15,13 @@ from crewtop.model.task import Priority, TaskStatus
 
 if TYPE_CHECKING:
     from crewtop.admission import Enqueued, Task
+    from crewtop.llm.auto import LLM
     from crewtop.queue import BlockingQueue, FannedOut, Queue, TaskCancelled, TaskFailed, connect, connect_blocking
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "LLM",
     "BlockingQueue",
     "CrewtopError",
     "Enqueued",
@@ -37,7 +40,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import the producer's side when it is used: `crewtop --help` and executors need no database driver."""
+    """Import the producer's side when it is used: `crewtop --help` and executors need no database driver.
+
+    And what crews use of crewtop, which imports CrewAI.
+    """
+    if name == "LLM":
+        return import_module("crewtop.llm.auto").LLM
     if name in __all__:
         from crewtop import queue
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -110,6 +110,8 @@ class Llm(Table):
     these a call is given up; a model's own timeout wins. tries: how often a call goes out that may be answered a
     moment later. wait_seconds: how long it waits in its slot for a limit; what has to wait longer goes back to the
     queue as throttled, at no cost. prices: the user's own, which win over every list. budgets: a day's.
+    windows: tokens that a model takes, in and out together, by "provider/model" or "model", where the list is wrong or
+    has none. routes: which model a call goes to; a worker reads them when it starts.
     """
 
     connect_seconds: Seconds = 10.0
@@ -120,6 +122,8 @@ class Llm(Table):
     providers: dict[str, Provider] = Field(default_factory=dict)
     limits: dict[str, CallLimit] = Field(default_factory=dict)
     prices: dict[str, Price] = Field(default_factory=dict)
+    windows: dict[str, Annotated[int, Field(ge=1, le=1_000_000_000)]] = Field(default_factory=dict)
+    routes: dict[str, Any] = Field(default_factory=dict)
     budgets: Budgets = Budgets()
 
     def keys(self) -> dict[str, tuple[str, ...]]:

@@ -19,13 +19,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
 
+from crewtop.executor.desk import Desk
 from crewtop.executor.environment import forget_withheld
 from crewtop.executor.failures import raised
 from crewtop.executor.loader import Work, load
 from crewtop.executor.reporter import Reporter, end_group
 from crewtop.executor.results import to_json
 from crewtop.executor.wire import Unpacker
-from crewtop.model.events import Assignment, Event, Loaded, Returned
+from crewtop.model.events import Assignment, Event, Loaded, Returned, Terms, Turn
 
 if TYPE_CHECKING:
     from crewtop.executor.listener import Listener
@@ -45,8 +46,9 @@ def run(assignment: Assignment, folder: str, events: int, log: int, zygote: int)
     try:
         leave_zygote(events, log, zygote)
         reporter = Reporter(socket.socket(fileno=events))
-        reporter.end_with_worker()
-        last = _outcome(assignment, folder, reporter)
+        desk = Desk(reporter.send)
+        reporter.hear_worker(desk.answer)
+        last = _outcome(assignment, folder, reporter, desk)
         reporter.send(last)
         status = 0 if isinstance(last, Returned) else 1
         with suppress(OSError):
@@ -95,7 +97,7 @@ def _end_with(zygote: int) -> None:
             end_group()
 
 
-def _outcome(assignment: Assignment, folder: str, reporter: Reporter) -> Event:
+def _outcome(assignment: Assignment, folder: str, reporter: Reporter, desk: Desk) -> Event:
     listener: Listener | None = None
     try:
         enter_folder(
@@ -109,6 +111,8 @@ def _outcome(assignment: Assignment, folder: str, reporter: Reporter) -> Event:
             },
         )
         listener = _listen(reporter)
+        if listener and assignment.terms and assignment.turn:
+            _stand_around(assignment.terms, assignment.turn, desk, listener)
         logging.basicConfig(level=logging.INFO, stream=sys.stderr, format=LOG_FORMAT, force=True)
         work = load(assignment.crew, assignment.target, folder)
         if listener and work.kind == "crew":
@@ -167,6 +171,14 @@ def _listen(reporter: Reporter) -> Listener | None:
     listener = Listener(reporter)
     listener.attach()
     return listener
+
+
+def _stand_around(terms: Terms, turn: Turn, desk: Desk, listener: Listener) -> None:
+    """Put the worker's layer around every call to a model."""
+    from crewtop.llm import around, call
+
+    caller = call.Caller(terms, turn, desk, listener.position)
+    around.install(lambda: caller)
 
 
 def main() -> NoReturn:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from crewtop.executor.environment import crew_environment
-from crewtop.executor.processes import Child, Host, Process
+from crewtop.executor.processes import Child, Clean, Host, Process
 from crewtop.executor.streams import PIECE_BYTES, ready
 from crewtop.executor.wire import Hosting, Unpacker, packed
 from crewtop.model.errors import CrewtopError
@@ -42,24 +42,26 @@ class Zygote:
     closed: set as soon as it has died, for whatever reason; its runs are then dead too.
     """
 
-    def __init__(self, process: asyncio.subprocess.Process, control: socket.socket) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, control: socket.socket, clean: Clean) -> None:
         self.pid = process.pid
         self.crewai: str | None = None
         self.mode = ""
         self.closed = asyncio.Event()
         self._process = process
         self._control = control
+        self._clean = clean
         self._children: dict[int, Child] = {}
         self._starting: dict[int, asyncio.Future[int]] = {}
         self._outbox: asyncio.Queue[tuple[bytes, tuple[int, ...]]] = asyncio.Queue()
         self._tasks: list[asyncio.Task[None]] = []
 
     @classmethod
-    async def start(cls, *, path: Path, log: Path | None) -> Zygote:
+    async def start(cls, *, path: Path, log: Path | None, clean: Clean = bytes) -> Zygote:
         """Start a zygote and wait until it is ready: two seconds or more, for CrewAI's import.
 
         path: the folder where crews' modules are found. log: the file that gets what the zygote itself prints, which
-        is nothing unless something is wrong. Raises ZygoteError with the reason on one line.
+        is nothing unless something is wrong. clean: takes out of each line that a run tells what must not be told.
+        Raises ZygoteError with the reason on one line.
         """
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
@@ -76,7 +78,7 @@ class Zygote:
                     start_new_session=True,  # a terminal's ^C, ^Z and hang-up are for the worker to pass on, or not
                 )
                 theirs.close()
-                zygote = cls(process, ours)
+                zygote = cls(process, ours, clean)
                 await zygote._get_ready(output, begin)
         except OSError as error:
             ours.close()
@@ -111,7 +113,7 @@ class Zygote:
         if self.closed.is_set():
             raise ZygoteError(f"{_named(key)} cannot start: the zygote has died")
         try:
-            child, theirs = _connect(kind, key)
+            child, theirs = _connect(kind, key, self._clean)
         except OSError as error:
             raise ZygoteError(f"{_named(key)} cannot start: {error}") from None
         started = self._starting[key] = asyncio.get_running_loop().create_future()
@@ -208,7 +210,7 @@ def _named(key: int) -> str:
     return f"run {key}" if key > 0 else f"host {-key}"
 
 
-def _connect(kind: type[_C], key: int) -> tuple[_C, tuple[int, int]]:
+def _connect(kind: type[_C], key: int, clean: Clean) -> tuple[_C, tuple[int, int]]:
     """A process to be started, and its ends of the event socket and the log pipe."""
     ours, theirs = socket.socketpair()
     try:
@@ -219,7 +221,7 @@ def _connect(kind: type[_C], key: int) -> tuple[_C, tuple[int, int]]:
         raise
     ours.setblocking(False)
     os.set_blocking(log, False)
-    return kind(key, io.FileIO(ours.detach()), io.FileIO(log)), (theirs.detach(), log_end)
+    return kind(key, io.FileIO(ours.detach()), io.FileIO(log), clean), (theirs.detach(), log_end)
 
 
 async def _send_message(control: socket.socket, message: bytes, descriptors: Sequence[int]) -> None:

@@ -24,16 +24,18 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from crewtop.executor.attribution import BusyThreads, attribute_output, current_run
 from crewtop.executor.child import LOG_FORMAT, enter_folder, keep_crewai_quiet, leave_zygote
+from crewtop.executor.desk import Desk
 from crewtop.executor.failures import raised
 from crewtop.executor.host_reporter import HostReporter, RunReporter
 from crewtop.executor.loader import Work, load
 from crewtop.executor.reporter import end_group
 from crewtop.executor.results import to_json
 from crewtop.executor.wire import Hosting, Lines
-from crewtop.model.events import DoneStep, Loaded
+from crewtop.model.events import DoneStep, Loaded, Turn
 
 if TYPE_CHECKING:
     from crewtop.executor.listener import Listener
+    from crewtop.llm.call import Caller
 
 _PIECE_BYTES = 256 * 1024
 _ANNOUNCE_SECONDS = 0.25
@@ -69,6 +71,9 @@ class _Host:
     def __init__(self, hosting: Hosting, folder: str, worker: socket.socket) -> None:
         self._loop = asyncio.get_running_loop()
         self._targets = hosting.targets
+        self._terms = hosting.terms
+        self._turns: dict[int, Turn] = {}
+        self._desks: dict[int, Desk] = {}
         self._folder = folder
         self._worker = worker
         self._reporter = HostReporter(worker, self._loop)
@@ -90,6 +95,10 @@ class _Host:
             from crewai.events.stream_context import add_stream_sink
 
             add_stream_sink(self._hear_crewai)  # which the context of every run inherits
+            if self._terms:
+                from crewtop.llm import around
+
+                around.install(self._caller)
         logging.basicConfig(level=logging.INFO, stream=sys.stderr, format=LOG_FORMAT, force=True)
         self._loop.add_reader(self._worker, self._hear_worker)
 
@@ -106,14 +115,30 @@ class _Host:
             message = json.loads(line)
             if "runs" in message:
                 self._start(message["runs"])
+            elif "answer" in message:
+                if desk := self._desks.get(message["run"]):
+                    desk.answer(message["answer"])
             elif task := self._tasks.get(message["cancel"]):
                 self._loop.call_soon(task.cancel)  # after its first step: before it, nobody could report its end
 
     def _start(self, runs: list[Any]) -> None:
         at = time.monotonic()
-        for run_id, crew, inputs, done in runs:
+        for run_id, crew, inputs, done, turn in runs:
+            if turn:
+                self._turns[run_id] = turn
             self._tasks[run_id] = self._loop.create_task(self._run(run_id, crew, inputs, done))
         self._loop.call_later(_ANNOUNCE_SECONDS, self._announce, at, [(row[0], row[1]) for row in runs])
+
+    def _caller(self) -> Caller | None:
+        """Who calls a model just now, if the worker wants to be asked."""
+        from crewtop.llm.call import Caller
+
+        run_id = current_run.get()
+        turn = self._turns.get(run_id) if run_id is not None else None
+        if run_id is None or turn is None or self._terms is None:
+            return None
+        desk = self._desks.get(run_id) or self._desks.setdefault(run_id, Desk(partial(self._reporter.send, run_id)))
+        return Caller(self._terms, turn, desk, self._listener(run_id).position)
 
     def _announce(self, at: float, runs: list[tuple[int, str]]) -> None:
         for run_id, crew in runs:
@@ -136,6 +161,8 @@ class _Host:
         finally:
             del self._tasks[run_id]
             self._listeners.pop(run_id, None)
+            self._turns.pop(run_id, None)
+            self._desks.pop(run_id, None)
 
     async def _load(self, run_id: int, crew: str) -> Work:
         """A crew's work, fresh for every run but for functions. In a thread: building a crew can take a second."""

@@ -27,6 +27,8 @@ from crewai.events.stream_context import add_stream_sink
 
 from crewtop.executor.failures import call_failure, cut_middle
 from crewtop.executor.resume import receipt
+from crewtop.llm.attempt import current
+from crewtop.llm.substitute import provider_and_model
 from crewtop.model.events import CallEnded, CallStarted, Event, StepEnded, StepStarted, ToolUsed
 
 _LOG = logging.getLogger(__name__)
@@ -88,6 +90,10 @@ class Listener:
         self._positions = {str(task.id): position for position, task in enumerate(tasks, start=1)}
         self._steps = None
 
+    def position(self, task_id: str) -> int | None:
+        """The step that a CrewAI task is, None where it is none."""
+        return self._positions.get(task_id)
+
     def flush(self) -> None:
         """Wait until the bus has handed on all events of the past, for at most five seconds."""
         crewai_event_bus.flush(_FLUSH_SECONDS)
@@ -143,11 +149,12 @@ class Listener:
         return self._positions.get(task_id)
 
     def _call_started(self, llm: Any, event: Any) -> None:
-        if event.call_id not in self._ended_calls:  # the bus's handlers may overtake one another
-            self._open(event.call_id, llm, event)
+        call_id = _call_id(event)
+        if call_id not in self._ended_calls:  # the bus's handlers may overtake one another
+            self._open(call_id, llm, event)
 
     def _call_completed(self, llm: Any, event: Any) -> None:
-        call_id = event.call_id
+        call_id = _call_id(event)
         if repeats := self._ended_calls.get(call_id):
             # One of CrewAI's calls can be several requests: a model's 404, then the same on another API, or a tool's
             # result sent on. Each costs, so each is a call here.
@@ -156,16 +163,19 @@ class Listener:
         self._close(call_id, llm, event, "ok", usage=_usage(event.usage), finish_reason=event.finish_reason)
 
     def _call_failed(self, llm: Any, event: Any) -> None:
-        if event.call_id in self._ended_calls:
+        call_id = _call_id(event)
+        if call_id in self._ended_calls:
             return  # CrewAI tells of most failures twice
         outcome, error = call_failure(sys.exc_info()[1], event.error)
-        self._close(event.call_id, llm, event, outcome, error=error)
+        self._close(call_id, llm, event, outcome, error=error)
 
     def _open(self, call_id: str, llm: Any, event: Any) -> None:
         self._open_calls.add(call_id)
-        provider, model = _provider_and_model(llm, event)
+        provider, model = provider_and_model(llm, event.model)
         position = self._positions.get(event.task_id or "")
-        self._send(CallStarted(time.monotonic(), call_id, provider, model, _label(event.agent_role), position))
+        attempt = current.get()
+        cut = attempt.cut if attempt else None
+        self._send(CallStarted(time.monotonic(), call_id, provider, model, _label(event.agent_role), position, cut))
 
     def _close(
         self,
@@ -219,10 +229,7 @@ def _usage(usage: Any) -> dict[str, Any] | None:
     return usage
 
 
-def _provider_and_model(llm: Any, event: Any) -> tuple[str | None, str]:
-    """'openai' and 'gpt-4.1' for the model 'openai/gpt-4.1' as well as for 'gpt-4.1' of the provider openai."""
-    model = event.model or "?"
-    provider = getattr(llm, "provider", None) or None
-    if provider is None and "/" in model:
-        provider = model.partition("/")[0]
-    return provider, model.removeprefix(f"{provider}/")
+def _call_id(event: Any) -> str:
+    """The one that the worker was asked with, where it was, else CrewAI's."""
+    attempt = current.get()
+    return attempt.call_id if attempt else str(event.call_id)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crewtop.executor.failures import TerminalError, comes_from_network
+from crewtop.executor.failures import comes_from_network
+from crewtop.model.errors import TerminalError
 from crewtop.model.events import DoneStep, Event
 
 _ACCEPTED = (

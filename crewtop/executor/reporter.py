@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
 import threading
+from collections.abc import Callable
 from contextlib import suppress
-from typing import NoReturn
+from typing import Any, NoReturn
 
+from crewtop.executor.wire import Lines
 from crewtop.model.events import Event, Raised, Returned, to_line
+
+_PIECE_BYTES = 64 * 1024
 
 
 class Reporter:
@@ -35,13 +40,19 @@ class Reporter:
             except OSError:
                 end_group()
 
-    def end_with_worker(self) -> None:
-        """Start a thread that ends the process as soon as the worker is gone, even if the crew sends nothing."""
-        threading.Thread(target=self._watch, name="crewtop-watch", daemon=True).start()
+    def hear_worker(self, answered: Callable[[dict[str, Any]], None]) -> None:
+        """Start a thread that hands on what the worker answers.
 
-    def _watch(self) -> None:
+        It ends the process as soon as the worker is gone, even if the crew sends nothing.
+        """
+        threading.Thread(target=self._hear, args=(answered,), name="crewtop-watch", daemon=True).start()
+
+    def _hear(self, answered: Callable[[dict[str, Any]], None]) -> None:
+        lines = Lines()
         with suppress(OSError):
-            self._events.recv(1)  # the worker never writes: this returns at its end alone
+            while piece := self._events.recv(_PIECE_BYTES):
+                for line in lines.feed(piece):
+                    answered(json.loads(line)["answer"])
         end_group()
 
 

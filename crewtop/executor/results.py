@@ -11,7 +11,7 @@ import pathlib
 import uuid
 from typing import Any
 
-from crewtop.executor.failures import TerminalError
+from crewtop.model.errors import TerminalError
 
 _MOST_CHARACTERS = 100 * 1024 * 1024  # what a line to the worker carries; worker.max_result_bytes is the real limit
 _encode = json.JSONEncoder(allow_nan=False).encode  # which json.dumps would build anew each time

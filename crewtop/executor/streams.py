@@ -52,13 +52,19 @@ async def pieces(source: io.FileIO, ended: asyncio.Future[Any]) -> AsyncIterator
                 return
 
 
-async def event_stream(arriving: AsyncIterator[bytes], run_id: int) -> AsyncIterator[Event]:
-    """The events in what arrives; a line that is none is logged and passed over."""
-    async for line in lines(arriving):
+async def event_stream(told: AsyncIterator[bytes], run_id: int) -> AsyncIterator[Event]:
+    """The events in lines; one that is none is logged and passed over."""
+    async for line in told:
         try:
             yield from_line(line)
         except (ValueError, RecursionError) as error:
             _LOG.warning("run %d sent a line that is no event: %s", run_id, error)
+
+
+async def cleaned(told: AsyncIterator[bytes], clean: Callable[[bytes], bytes]) -> AsyncIterator[bytes]:
+    """Lines without what must not be told."""
+    async for line in told:
+        yield clean(line)
 
 
 async def lines(arriving: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

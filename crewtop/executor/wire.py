@@ -4,8 +4,11 @@ With the zygote: JSON objects over a stream socket, each behind its length.
 
 A stream with lengths, not SOCK_SEQPACKET: macOS has no such sockets, and there inputs of 1 MiB would not fit a packet.
 
-With a host: lines of JSON. To it {"runs": [[run id, crew, inputs as JSON text, done steps], ...]} and
-{"cancel": run id}; from it what host_reporter says.
+With a host: lines of JSON. To it {"runs": [[run id, crew, inputs as JSON text, done steps, turn or null], ...]},
+{"cancel": run id} and {"run": run id, "answer": ...}; from it what host_reporter says.
+
+With the process of one run: to it lines {"answer": {"permit" or "denied": fields, "call_id": ...}} alone, which answer
+what it asked for by an event.
 """
 
 from __future__ import annotations
@@ -13,8 +16,11 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
+
+from crewtop.llm.asking import Denied, Permit
+from crewtop.model.events import Terms
 
 _LENGTH = struct.Struct("!I")
 
@@ -65,10 +71,21 @@ class Lines:
         self._rest.append(tail)
 
 
+def answer(call_id: str, answered: Permit | Denied) -> dict[str, Any]:
+    """What a call that asked to go out is answered."""
+    return {"call_id": call_id, "permit" if isinstance(answered, Permit) else "denied": asdict(answered)}
+
+
+def answered(message: dict[str, Any]) -> Permit | Denied:
+    """The same, read."""
+    return Permit(**message["permit"]) if "permit" in message else Denied(**message["denied"])
+
+
 @dataclass(frozen=True, slots=True)
 class Hosting:
     """What a host is started with. host_id is negative, to be no run's; slots: runs at once; folder: its own working
-    folder; env is added to the environment; targets: each crew's 'module:attribute'.
+    folder; env is added to the environment; targets: each crew's 'module:attribute'; terms: of calls to models, for
+    runs that are assigned with a turn.
     """
 
     host_id: int
@@ -76,3 +93,4 @@ class Hosting:
     folder: str
     env: dict[str, str]
     targets: dict[str, str]
+    terms: Terms | None = None

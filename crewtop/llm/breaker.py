@@ -19,6 +19,9 @@ FAILURES = 5
 FIRST_SECONDS = 2.0
 LONGEST_SECONDS = 60.0
 THROTTLED_LIMIT_SECONDS = 3_600.0
+LOOK_SECONDS = 0.5
+"""How often a call that waits looks whether the probe is back."""
+
 PROBE_SECONDS = 60.0
 """A probe that nobody settled in this time, such as one whose worker's child was stopped, is given up."""
 
@@ -70,7 +73,7 @@ class Breakers:
             return 0.0
         now = self._clock()
         if trouble.probe is not None and now - trouble.probe < PROBE_SECONDS:
-            return FIRST_SECONDS
+            return LOOK_SECONDS
         if now < trouble.until:
             return trouble.until - now
         trouble.probe = now

@@ -53,7 +53,7 @@ def meaning(error: BaseException) -> Meaning:
     if names & _BLOCKED:
         return Meaning(Fault.BLOCKED, Outcome.UNSENT)
     told = next((link for link in reversed(links) if status_of(link)), None)
-    text = " ".join(str(link)[:_MOST_TEXT] for link in links).lower()
+    text = " ".join(map(_words, links)).lower()
     if told is not None:
         status = status_of(told) or 0
         return Meaning(_refusal(status, text), Outcome.REFUSED, status, retry_after_of(told))
@@ -65,6 +65,13 @@ def meaning(error: BaseException) -> Meaning:
     if any(isinstance(link, ConnectionError) for link in links) or any(map(_CONNECTION.search, names)):
         return Meaning(Fault.CONNECTION, outcome)
     return Meaning(Fault.OTHER, Outcome.FAILED)
+
+
+def _words(error: BaseException) -> str:
+    try:
+        return str(error)[:_MOST_TEXT]
+    except Exception:  # whatever a library's own exception does
+        return ""
 
 
 def _refusal(status: int, text: str) -> Fault:
@@ -120,7 +127,7 @@ def retry_after_of(error: BaseException | None) -> float | None:
     """The seconds that a refusal asks for: its Retry-After, which may also be a date (RFC 9110, section 10.2.3)."""
     headers = getattr(getattr(error, "response", error), "headers", None) or {}
     found = retry_after(headers)
-    if found is None and error is not None and (delay := _RETRY_DELAY.search(str(error)[:_MOST_TEXT])):
+    if found is None and error is not None and (delay := _RETRY_DELAY.search(_words(error))):
         return float(delay[1])
     return found
 

@@ -11,3 +11,7 @@ class Unavailable(CrewtopError):
 
 class Refused(CrewtopError, ValueError):
     """Input that is refused before anything is written."""
+
+
+class TerminalError(Exception):
+    """A failure of a run that another attempt would meet again. Its message is made for operators."""

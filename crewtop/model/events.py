@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Any, TypedDict
+from typing import Any, TypedDict, get_args
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,10 @@ class Resumed:
 
 @dataclass(frozen=True, slots=True)
 class CallStarted:
-    """A call to a model began. call_id is unique in the run; provider as CrewAI names it, such as 'openai'."""
+    """A call to a model began. call_id is unique in the run; provider as CrewAI names it, such as 'openai'.
+
+    cut: what was left out of the messages so that they fit the model, in words.
+    """
 
     at: float
     call_id: str
@@ -64,6 +67,23 @@ class CallStarted:
     model: str
     agent: str | None
     position: int | None
+    cut: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallAsked:
+    """A call to a model asks to go out, and waits until it is answered. ask: the fields of crewtop.llm's CallAsk."""
+
+    at: float
+    ask: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CallSettled:
+    """A call that was let out is over. settled: the fields of crewtop.llm's Settled."""
+
+    at: float
+    settled: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +136,21 @@ class Raised:
     retry_after: float | None = None
 
 
-Event = Loaded | Resumed | StepStarted | StepEnded | CallStarted | CallEnded | ToolUsed | Returned | Raised
+Event = (
+    Loaded
+    | Resumed
+    | StepStarted
+    | StepEnded
+    | CallAsked
+    | CallStarted
+    | CallEnded
+    | CallSettled
+    | ToolUsed
+    | Returned
+    | Raised
+)
 
-_KINDS: dict[str, type[Event]] = {
-    kind.__name__: kind
-    for kind in (Loaded, Resumed, StepStarted, StepEnded, CallStarted, CallEnded, ToolUsed, Returned, Raised)
-}
+_KINDS: dict[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}
 
 
 def to_line(event: Event) -> bytes:
@@ -148,13 +177,41 @@ class DoneStep(TypedDict):
     receipt: str | None
 
 
+class Terms(TypedDict):
+    """On what terms a worker lets its runs call models.
+
+    connect, first_byte (also between two pieces of an answer) and whole: seconds after which a call is given up.
+    tries: how often one goes out; wait: seconds that one rests in its slot after a 429 without a key of the worker's.
+    base_urls: where a provider's calls are sent when they are routed to it. windows: tokens that models take, by
+    'provider/model' or 'model', which win over every list.
+    """
+
+    connect: float
+    first_byte: float
+    whole: float
+    tries: int
+    wait: float
+    base_urls: dict[str, str]
+    windows: dict[str, int]
+
+
+class Turn(TypedDict):
+    """What a run's calls are judged by. ends_at: the monotonic second at which its budget is spent."""
+
+    crew: str
+    queue: str
+    priority: int
+    ends_at: float
+
+
 @dataclass(frozen=True, slots=True)
 class Assignment:
     """What a worker hands to a fresh executor.
 
     target is 'module:attribute' from the worker's own configuration, never from a row; inputs is JSON text;
     folder is the run's own working folder; env is added to the environment; done are the steps that the newest
-    earlier run with any had completed, in the order of their positions.
+    earlier run with any had completed, in the order of their positions. terms None: calls to models are left as the
+    crew makes them.
     """
 
     run_id: int
@@ -165,3 +222,5 @@ class Assignment:
     folder: str
     env: dict[str, str]
     done: list[DoneStep] = field(default_factory=list)
+    terms: Terms | None = None
+    turn: Turn | None = None

@@ -173,8 +173,8 @@ class Claim(NamedTuple):
     """A task that a worker now holds. run_id is the lease token; inputs is JSON text; retries count runs gone wrong.
 
     crashes: runs whose process died under them. earlier_runs: 0 if this is the task's first. dependencies: tasks whose
-    results it gets. cut: limits let fewer be claimed than were there, and others may be ready behind. A tuple in the
-    order of claim.sql's columns: made at every claim, it has to be cheap.
+    results it gets. cut: limits let fewer be claimed than were there, and others may be ready behind. priority: its
+    own, 0 (P0) to 4. A tuple in the order of claim.sql's columns: made at every claim, it has to be cheap.
     """
 
     task_id: int
@@ -188,6 +188,7 @@ class Claim(NamedTuple):
     earlier_runs: int = 0
     dependencies: int = 0
     cut: bool = False
+    priority: int = int(Priority.NORMAL)
 
 
 class Finish(NamedTuple):

@@ -15,7 +15,7 @@ from crewtop.executor.client import Zygote, ZygoteError
 from crewtop.executor.processes import Batch, Host, Told
 from crewtop.executor.wire import Hosting
 from crewtop.model.errors import CrewtopError
-from crewtop.model.events import DoneStep, Raised, Returned
+from crewtop.model.events import CallAsked, CallSettled, DoneStep, Raised, Returned
 from crewtop.model.task import Claim, Finish, RunOutcome
 from crewtop.store import ledger
 from crewtop.store.database import Database
@@ -63,7 +63,9 @@ class SharedProcess:
         recorder: Recorder,
         grace_seconds: float,
         ended: Callable[[Sequence[tuple[Run, Finish]]], None],
+        clean: Callable[[str], str],
     ) -> None:
+        self._clean = clean
         self.runs: dict[int, HostedRun] = {}
         self._ending: tuple[RunOutcome, str] | None = None
         self._host = host
@@ -81,7 +83,9 @@ class SharedProcess:
     def assign(self, runs: Sequence[HostedRun], done: Sequence[DoneStep] = ()) -> None:
         """Start runs; done: what an earlier run completed of the one task that they then are."""
         for portion in _portions(runs):
-            self._host.assign([(run.claim.run_id, run.claim.crew, run.claim.inputs, done) for run in portion])
+            self._host.assign(
+                [(run.claim.run_id, run.claim.crew, run.claim.inputs, done, run.turn()) for run in portion]
+            )
 
     def stop(self, run: HostedRun) -> None:
         """End one run: politely, and if that is not enough with its process."""
@@ -148,6 +152,9 @@ class SharedProcess:
         run = self.runs.get(told.run_id)
         if run is None:
             return  # a thread that it left behind
+        if isinstance(told.event, CallAsked | CallSettled):
+            await run.call(told.event, lambda answer: self._host.say({"run": told.run_id, "answer": answer}))
+            return
         entries = run.tell(told.event)
         if entries:
             await self._recorder.add(entries)
@@ -160,7 +167,7 @@ class SharedProcess:
 
     async def _read_log(self) -> None:
         async for piece in self._host.log:
-            text = piece.decode("utf-8", "replace").strip()[-SHARED_LOG_CHARACTERS:]
+            text = self._clean(piece.decode("utf-8", "replace").strip())[-SHARED_LOG_CHARACTERS:]
             if text:
                 log.info("shared output", host=-self._host.key, text=text)
 
@@ -231,8 +238,11 @@ class Hosts:
             raise ZygoteError(f"host {number} cannot start: {error}") from None
         targets = {name: crew.target for name, crew in self._work.crews.items()}
         settings = self._work.settings
-        host = zygote.host(Hosting(-number, settings.crews_per_process, str(folder), dict(self._work.env), targets))
-        process = SharedProcess(host, zygote, folder, self._recorder, settings.kill_grace_seconds, self._ended)
+        work, slots = self._work, settings.crews_per_process
+        host = zygote.host(Hosting(-number, slots, str(folder), dict(work.env), targets, work.terms()))
+        process = SharedProcess(
+            host, zygote, folder, self._recorder, settings.kill_grace_seconds, self._ended, work.secrets.text
+        )
         self._keep(process.follow())
         return process
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 
 from crewtop.live.fast_lane import FastLane
 
@@ -15,10 +16,14 @@ LOG_LINES_A_FLUSH = 2_000
 
 
 class LiveLog:
-    """Passes on what runs print, a few times a second. Without Redis it goes nowhere, and costs nothing."""
+    """Passes on what runs print, a few times a second. Without Redis it goes nowhere, and costs nothing.
 
-    def __init__(self, live: FastLane) -> None:
+    clean: takes out of a line what must not be told, such as keys.
+    """
+
+    def __init__(self, live: FastLane, clean: Callable[[str], str]) -> None:
         self._live = live
+        self.clean = clean
         self._fresh: set[Output] = set()
         self._news = asyncio.Event()
 
@@ -75,7 +80,7 @@ class Output:
 
     def _keep(self, lines: list[str]) -> None:
         for line in lines:
-            kept = line[:LOG_LINE_CHARACTERS].rstrip("\r")
+            kept = self._live_log.clean(line[:LOG_LINE_CHARACTERS]).rstrip("\r")
             self._tail.append(kept)
             self._tail_size += len(kept) + 1
             self._unsent.append(kept)

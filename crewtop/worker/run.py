@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from typing import Any
 
-from crewtop.model.events import Event, Raised, Returned
+from crewtop.model.events import CallAsked, CallSettled, Event, Raised, Returned, Turn
 from crewtop.model.stuck import CALLABLE
 from crewtop.model.task import Claim, Finish, RunOutcome
+from crewtop.worker.calls import RunsCalls
 from crewtop.worker.output import LiveLog, Output
 from crewtop.worker.story import Entry, Story
 from crewtop.worker.verdict import Ending, verdict
@@ -24,6 +27,7 @@ class Run:
         "_output",
         "_story",
         "_work",
+        "calls",
         "claim",
         "killed_for",
         "last",
@@ -39,6 +43,7 @@ class Run:
         self.killed_for: RunOutcome | None = None
         self.why: str | None = None
         self.unstarted = False
+        self.calls: RunsCalls | None = None
         self._work = work
         self._live_log = live_log
         self._story: Story | None = None
@@ -70,8 +75,28 @@ class Run:
             self.last = event
             return []
         if self._story is None:
-            self._story = Story(self.claim, self._work.rates)
+            self._story = Story(self.claim, self._work.rates, {} if self.calls is None else self.calls.asked)
         return self._story.tell(event)
+
+    async def call(self, event: CallAsked | CallSettled, reply: Callable[[dict[str, Any]], None]) -> None:
+        """A call to a model asks to go out, to which reply answers, or is over."""
+        if self._work.calls is None:
+            return
+        if self.calls is None:
+            self.calls = RunsCalls()
+            if self._story is not None:
+                self._story.asked = self.calls.asked
+        if isinstance(event, CallAsked):
+            self._work.calls.asked(self.calls, event.ask, reply)
+        else:
+            await self._work.calls.settled(self.calls, event.settled)
+
+    def turn(self) -> Turn | None:
+        """What its calls to models are judged by; None: they are left as the crew makes them."""
+        if self._work.terms(self.claim.crew) is None:
+            return None
+        ends_at = self.started + self._work.budget_seconds(self.claim)
+        return Turn(crew=self.claim.crew, queue=self.claim.queue, priority=self.claim.priority, ends_at=ends_at)
 
     def write(self, text: str) -> None:
         """Take a piece of what it prints."""
@@ -93,6 +118,8 @@ class Run:
 
     def judged(self, exit_status: int | None) -> Finish:
         """What to record of it, now that it is over."""
+        if self.calls is not None and self._work.calls is not None:
+            self._work.calls.over(self.calls)
         ending = Ending(
             self.last,
             exit_status,
@@ -100,6 +127,11 @@ class Run:
             self.why,
             time.monotonic() - self.started,
             self._output.tail() if self._output else None,
-            self._story.throttled_by if self._story else None,
+            self._throttled_by(),
         )
         return verdict(self.claim, ending, self._work.backoff(self.claim.crew), self._work.settings.max_result_bytes)
+
+    def _throttled_by(self) -> str | None:
+        """The provider whose limit ended it, if one did: what it answered, or what this worker knew without asking."""
+        told = self._story.throttled_by if self._story else None
+        return told or (self.calls.denied_by if self.calls else None)

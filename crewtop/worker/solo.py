@@ -11,7 +11,7 @@ from pathlib import Path
 from crewtop.executor.client import Zygote, ZygoteError
 from crewtop.executor.processes import Process
 from crewtop.model.errors import CrewtopError
-from crewtop.model.events import Assignment
+from crewtop.model.events import Assignment, CallAsked, CallSettled
 from crewtop.model.task import Claim, Finish, RunOutcome
 from crewtop.store import ledger
 from crewtop.store.database import Database
@@ -62,8 +62,9 @@ class SoloRun(Run):
         done = await ledger.finished_steps(database, claim.task_id, claim.run_id) if claim.earlier_runs else []
         target = self._work.crews[claim.crew].target
         return Assignment(
-            claim.run_id, claim.task_id, claim.crew, target, inputs, str(self._folder), dict(self._work.env), done
-        )
+            claim.run_id, claim.task_id, claim.crew, target, inputs, str(self._folder), dict(self._work.env), done,
+            self._work.terms(claim.crew), self.turn(),
+        )  # fmt: skip
 
     async def _follow(self, process: Process, zygote: Zygote, recorder: Recorder) -> int | None:
         async with asyncio.TaskGroup() as group:
@@ -79,6 +80,9 @@ class SoloRun(Run):
 
     async def _read_events(self, process: Process, recorder: Recorder) -> None:
         async for event in process.events:
+            if isinstance(event, CallAsked | CallSettled):
+                await self.call(event, lambda answer: process.say({"answer": answer}))
+                continue
             entries = self.tell(event)
             if entries:
                 await recorder.add(entries)

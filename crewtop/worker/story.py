@@ -24,10 +24,12 @@ from crewtop.model.pricing import Rates, tokens
 from crewtop.model.stuck import CALLABLE
 from crewtop.model.task import Claim
 from crewtop.text import storable, storable_json
+from crewtop.worker.calls import Asked
 
 NAME_CHARACTERS = 200
 DESCRIPTION_CHARACTERS = 16_384
 CALL_ERROR_CHARACTERS = 2_000
+CUT_CHARACTERS = 2_000
 USAGE_CHARACTERS = 2_000
 NOT_BILLED = Price(Decimal(0), "not billed: the provider refused the call")
 
@@ -36,14 +38,15 @@ Entry = CallEntry | StepEntry | KeptSteps | Progress
 
 @dataclass(slots=True)
 class Story:
-    """What is known of a run so far. own: the user's prices; moved: the second of the last event; doing: what then was;
-    throttled_by: the last provider that said 429.
+    """What is known of a run so far. own: the user's prices; asked: its calls that this worker let out; moved: the
+    second of the last event; doing: what then was; throttled_by: the last provider that said 429.
 
     Entries carry the monotonic second of their event in started_ago or ago, for the recorder to turn into an age.
     """
 
     claim: Claim
     own: Mapping[str, Rates]
+    asked: Mapping[str, Asked] = field(default_factory=dict)
     step_count: int | None = None
     moved: float = 0.0
     doing: str = "starting"
@@ -119,6 +122,7 @@ class Story:
         self, started: CallStarted, outcome: str, seconds: float | None, priced: Price, ended: CallEnded | None
     ) -> CallEntry:
         usage = _usage_text(ended.usage) if ended is not None and ended.usage else None
+        asked = self.asked.get(started.call_id.partition("/")[0])  # a repeat of CrewAI's own has the same permit
         return CallEntry(
             run_id=self.claim.run_id,
             task_id=self.claim.task_id,
@@ -136,6 +140,11 @@ class Story:
             usage=usage,
             finish_reason=_name(ended.finish_reason) if ended is not None else None,
             error=_text(ended.error, CALL_ERROR_CHARACTERS) if ended is not None else None,
+            route=asked.route() if asked else None,
+            estimated_tokens=asked.ask.tokens if asked else None,
+            context_cut=_text(started.cut, CUT_CHARACTERS),
+            waited_seconds=asked.permit.waited if asked and asked.permit else None,
+            key_tail=asked.key_tail if asked else None,
         )
 
     def _step(

@@ -54,7 +54,7 @@ class Supervisor:
         self._beat_now = asyncio.Event()
         self._telling = Telling(live, identity.id)
         self._recorder = Recorder(database, identity.id, work.service_levels, self._recorded, self._telling)
-        self._live_log = LiveLog(live)
+        self._live_log = LiveLog(live, work.secrets.text)
         self._roster = Roster(work, database, self._recorder, self._live_log, scratch, self._run_ended)
         self._claimer = Claimer(database, identity.id, work, self._roster, self._recorder, self._telling)
         self._recording: asyncio.Task[None] | None = None
@@ -65,7 +65,9 @@ class Supervisor:
         keepers: list[asyncio.Task[None]] = []
         try:
             await self._heartbeat()  # seen while CrewAI is still being imported
-            zygote = self._claimer.zygote = await Zygote.start(path=self._work.folder, log=None)
+            zygote = self._claimer.zygote = await Zygote.start(
+                path=self._work.folder, log=None, clean=self._work.secrets.line
+            )
             keepers = self._keepers(zygote)
             work = asyncio.create_task(self._claimer.run())
             self._recording = asyncio.create_task(self._recorder.run())
@@ -222,7 +224,7 @@ class Supervisor:
         failures = 0
         while True:
             try:
-                return await Zygote.start(path=self._work.folder, log=None)
+                return await Zygote.start(path=self._work.folder, log=None, clean=self._work.secrets.line)
             except ZygoteError as error:
                 failures += 1
                 log.error("no executors", reason=str(error))

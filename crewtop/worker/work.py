@@ -7,10 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from crewtop.config import Configuration, CrewSettings, Schedule, WorkerSettings
+from crewtop.config_llm import Llm
+from crewtop.llm.keys import Secrets
 from crewtop.model.budgets import Budget
 from crewtop.model.errors import CrewtopError
+from crewtop.model.events import Terms
 from crewtop.model.pricing import Rates
 from crewtop.model.task import Claim
+from crewtop.worker.calls import Calls
 from crewtop.worker.verdict import Backoff
 
 
@@ -18,6 +22,8 @@ from crewtop.worker.verdict import Backoff
 class Work:
     """What a worker is to do. queues None: every queue; burst: end when nothing is left; folder: where module names
     are found from; env: added to the crews' environment; keeping: seconds for which ended tasks are kept, by status.
+    secrets: the keys of llm, to be taken out of what runs tell. calls: lets calls to models out, as llm says; None:
+    crews make them as they please.
     """
 
     crews: Mapping[str, CrewSettings]
@@ -31,6 +37,9 @@ class Work:
     env: Mapping[str, str]
     schedules: Mapping[str, Schedule]
     keeping: Mapping[str, float]
+    llm: Llm = field(default_factory=Llm)
+    secrets: Secrets = field(default_factory=lambda: Secrets(()))
+    calls: Calls | None = None
     budgets: Sequence[Budget] = ()
     _backoffs: dict[str, Backoff] = field(default_factory=dict)
 
@@ -38,6 +47,20 @@ class Work:
         """How long a run of this task may take: the task's own word, else its crew's, else the worker's."""
         own = self.crews[claim.crew].budget_seconds
         return claim.budget_seconds or own or self.settings.budget_seconds
+
+    def terms(self, crew: str | None = None) -> Terms | None:
+        """On what terms calls to models are made; None for a crew whose calls are left as they are."""
+        if self.calls is None or (crew is not None and self.crews[crew].llm == "as is"):
+            return None
+        return Terms(
+            connect=self.llm.connect_seconds,
+            first_byte=self.llm.first_byte_seconds,
+            whole=self.llm.call_seconds,
+            tries=self.llm.tries,
+            wait=self.llm.wait_seconds,
+            base_urls={name: it.base_url for name, it in self.llm.providers.items() if it.base_url},
+            windows=self.llm.windows,
+        )
 
     def backoff(self, crew: str) -> Backoff:
         """How long this crew's tasks rest before they run again."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from crewtop.executor.client import Zygote
 from crewtop.executor.processes import Process
-from crewtop.model.events import Assignment, DoneStep, Event, Raised, Returned
+from crewtop.model.events import Assignment, DoneStep, Event, Raised, Returned, Terms, Turn
 
 _run_ids = itertools.count(1)
 
@@ -90,21 +90,27 @@ class Executor:
         self._folder = folder
         self.provider = provider
 
-    async def start(
+    async def start(self, target: str, inputs: Any = None, provider: str | None = None, **options: Any) -> Running:
+        return Running(await self.process(target, inputs, provider, **options))
+
+    async def process(
         self,
         target: str,
         inputs: Any = None,
         provider: str | None = None,
         done: Sequence[DoneStep] = (),
+        terms: Terms | None = None,
+        turn: Turn | None = None,
         **env: str,
-    ) -> Running:
+    ) -> Process:
         run_id = next(_run_ids)
         folder = self._folder / str(run_id)
         folder.mkdir(mode=0o700, parents=True)
         environment = {"PROVIDER": provider or self.provider} | env
         text = json.dumps(inputs)
-        assignment = Assignment(run_id, 1, "billing", target, text, str(folder), environment, list(done))
-        return Running(await self.zygote.run(assignment))
+        return await self.zygote.run(
+            Assignment(run_id, 1, "billing", target, text, str(folder), environment, list(done), terms, turn)
+        )
 
     async def run(self, target: str, inputs: Any = None, provider: str | None = None, **options: Any) -> Ended:
         return await (await self.start(target, inputs, provider, **options)).end()
@@ -120,11 +126,18 @@ class Answer:
 
 
 @asynccontextmanager
-async def answering(answer: Callable[[str, Any], Answer]) -> AsyncIterator[str]:
-    """A provider that answers as a function of path and body says; yields its address."""
+async def answering(answer: Callable[[str, Any], Answer], keys: list[str] | None = None) -> AsyncIterator[str]:
+    """A provider that answers as a function of path and body says; yields its address.
+
+    keys: gets the key that each request came with, before it is answered.
+    """
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+        sent = (await reader.readuntil(b"\r\n\r\n")).decode()
+        head = sent.lower()
+        if keys is not None:
+            begin = head.index("authorization: bearer ") + len("authorization: bearer ")
+            keys.append(sent[begin:].partition("\r\n")[0])
         length = head.partition("content-length: ")[2].partition("\r\n")[0]
         reply = answer(head.split()[1], json.loads(await reader.readexactly(int(length))))
         data = json.dumps(reply.body).encode()

@@ -42,7 +42,8 @@ class Hosted:
     def start(self, crew: str, *inputs: Any) -> list[int]:
         """Start a run for each of the inputs."""
         ids = [next(self._ids) for _ in inputs]
-        self.host.assign([(run_id, crew, json.dumps(given), []) for run_id, given in zip(ids, inputs, strict=True)])
+        rows = [(run_id, crew, json.dumps(given), [], None) for run_id, given in zip(ids, inputs, strict=True)]
+        self.host.assign(rows)
         return ids
 
     async def until(self, condition: Callable[[], bool]) -> None:

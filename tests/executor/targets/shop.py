@@ -15,6 +15,8 @@ from crewai.project import CrewBase, agent, before_kickoff, crew, task
 from crewai.tools import tool
 from pydantic import BaseModel
 
+import crewtop
+
 
 def llm(key: str = "simulated", **options: Any) -> LLM:
     headers = {"X-Crewtop-Run": os.environ["CREWTOP_RUN_ID"]}
@@ -59,6 +61,22 @@ def reasoning() -> Crew:
 def revoked_midway() -> Crew:
     first, second = clerk(), clerk("Locked out", llm=llm("revoked"))
     return Crew(agents=[first, second], tasks=[step(first), step(second)])
+
+
+def keyless() -> Crew:
+    """Its model has no key of its own: neither given nor in the environment."""
+    os.environ.pop("OPENAI_API_KEY", None)
+    return one(clerk(llm=LLM(model="openai/gpt-4.1-mini", base_url=os.environ["PROVIDER"])))
+
+
+def persistent() -> Crew:
+    """As CrewAI makes them: the SDK, CrewAI and the agent each try again."""
+    return one(clerk(llm=llm(max_retries=2), max_retry_limit=2))
+
+
+def unsettled() -> Crew:
+    """Its model's choice is left to the worker."""
+    return one(clerk(llm=crewtop.LLM("auto", tag="draft", temperature=0.5)))
 
 
 def exhausted() -> Crew:

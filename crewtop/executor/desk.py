@@ -1,0 +1,42 @@
+"""The executor's end of asking: a call to a model asks its worker whether it may go out, and tells how it ended."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import asdict
+from typing import Any
+
+from crewtop.executor.wire import answered
+from crewtop.llm.asking import CallAsk, Denied, Permit, Settled
+from crewtop.model.events import CallAsked, CallSettled, Event
+
+
+class Desk:
+    """One run's. send: tells the worker of an event; what it answers is handed to answer, from whatever thread."""
+
+    def __init__(self, send: Callable[[Event], None]) -> None:
+        self._send = send
+        self._lock = threading.Lock()
+        self._waiting: dict[str, Future[Permit | Denied]] = {}
+
+    def ask(self, ask: CallAsk) -> Future[Permit | Denied]:
+        """Ask; the future gets the answer, which may take as long as a limit lasts."""
+        future: Future[Permit | Denied] = Future()
+        with self._lock:
+            self._waiting[ask.call_id] = future
+        self._send(CallAsked(time.monotonic(), asdict(ask)))
+        return future
+
+    def answer(self, message: dict[str, Any]) -> None:
+        """Hand an answer to the call that waits for it."""
+        with self._lock:
+            future = self._waiting.pop(message["call_id"], None)
+        if future is not None and future.set_running_or_notify_cancel():
+            future.set_result(answered(message))
+
+    def settle(self, settled: Settled) -> None:
+        """Tell how a permitted call ended."""
+        self._send(CallSettled(time.monotonic(), asdict(settled)))

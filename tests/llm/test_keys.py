@@ -1,0 +1,131 @@
+"""Keys take turns, rest and retire; what is in them is never told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from crewtop.llm.asking import Fault
+from crewtop.llm.keys import KeyMissing, KeyPool, Secrets, last_characters, secret
+
+KEYS = {"openai": ("A", "B", "C"), "anthropic": ("X",)}
+SECRET = "sk-proj-abcdefghijkl9876"
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def pool(clock: Clock) -> KeyPool:
+    return KeyPool(KEYS, clock)
+
+
+def test_the_key_with_the_most_head_room_is_chosen(pool: KeyPool) -> None:
+    assert pool.choose("openai", {"A": 10, "B": 500, "C": 20}) == "B"
+
+
+def test_equal_keys_take_turns(pool: KeyPool) -> None:
+    assert [pool.choose("openai", {}) for _ in range(6)] == ["A", "B", "C", "A", "B", "C"]
+
+
+def test_a_provider_without_keys_has_none_to_choose(pool: KeyPool) -> None:
+    assert (pool.has("mistral"), pool.choose("mistral", {}), pool.rest_seconds("mistral")) == (False, None, None)
+
+
+def test_a_429_lets_one_key_rest_as_long_as_the_provider_says(pool: KeyPool, clock: Clock) -> None:
+    assert pool.failed("openai", "B", Fault.RATE_LIMIT, 30.0) is None
+    assert set(pool.ready("openai")) == {"A", "C"}
+    clock.now += 29.9
+    assert "B" not in pool.ready("openai")
+    clock.now += 0.2
+    assert "B" in pool.ready("openai")
+
+
+def test_of_two_429s_the_longer_rest_counts(pool: KeyPool, clock: Clock) -> None:
+    pool.failed("anthropic", "X", Fault.RATE_LIMIT, 30.0)
+    pool.failed("anthropic", "X", Fault.RATE_LIMIT, 1.0)
+    assert pool.rest_seconds("anthropic") == 30.0
+
+
+def test_when_all_rest_the_first_to_be_ready_says_how_long(pool: KeyPool) -> None:
+    for name, seconds in (("A", 30.0), ("B", 7.0), ("C", 60.0)):
+        pool.failed("openai", name, Fault.RATE_LIMIT, seconds)
+    assert pool.choose("openai", {}) is None
+    assert pool.rest_seconds("openai") == 7.0
+
+
+@pytest.mark.parametrize("fault", [Fault.KEY, Fault.QUOTA])
+def test_a_refused_or_empty_key_retires_for_good_with_one_alert(pool: KeyPool, clock: Clock, fault: Fault) -> None:
+    alert = pool.failed("openai", "A", fault)
+    assert alert is not None
+    assert "key A of openai is retired" in alert
+    assert "2 left" in alert
+    assert pool.failed("openai", "A", fault) is None
+    clock.now += 1e6
+    assert set(pool.ready("openai")) == {"B", "C"}
+    assert pool.rest_seconds("openai") == 0.0
+
+
+def test_a_late_429_does_not_bring_a_retired_key_back(pool: KeyPool, clock: Clock) -> None:
+    pool.failed("anthropic", "X", Fault.KEY)
+    pool.failed("anthropic", "X", Fault.RATE_LIMIT, 1.0)
+    clock.now += 10
+    assert pool.ready("anthropic") == ()
+    assert pool.rest_seconds("anthropic") is None
+    assert [state.status for state in pool.states()] == ["ready", "ready", "ready", "retired"]
+
+
+@pytest.mark.parametrize("fault", [Fault.SERVER, Fault.TIMEOUT, Fault.CONTENT, Fault.CONTEXT, Fault.REQUEST])
+def test_other_faults_say_nothing_about_a_key(pool: KeyPool, fault: Fault) -> None:
+    assert pool.failed("openai", "A", fault) is None
+    assert "A" in pool.ready("openai")
+
+
+def test_a_key_is_read_from_the_environment_or_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "key"
+    file.write_text(f"{SECRET}\n")
+    monkeypatch.setenv("KEY_ONE", SECRET)
+    assert secret("KEY_ONE") == secret(str(file)) == SECRET
+
+
+@pytest.mark.parametrize("name", ["NO_SUCH_KEY", "/no/such/key", "./"])
+def test_a_key_that_is_not_there_is_named(name: str) -> None:
+    with pytest.raises(KeyMissing, match=f"key {name}: "):
+        secret(name)
+
+
+def test_at_most_four_characters_of_a_key_are_shown() -> None:
+    assert [last_characters(text) for text in (SECRET, "short-key", "")] == ["…9876", "…", "…"]
+
+
+def test_keys_are_taken_out_of_text_and_of_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    odd = 'sk-"quoted"\\and/slashed-1234'
+    monkeypatch.setenv("ONE", SECRET)
+    monkeypatch.setenv("TWO", odd)
+    secrets = Secrets(("ONE", "TWO", "THREE_IS_MISSING"))
+    told = secrets.text(f"a {SECRET} b {odd} c")
+    assert told == "a …9876 b …1234 c"
+    line = secrets.line(json.dumps({"error": f"bad key {odd}", SECRET: 1}).encode())
+    assert json.loads(line) == {"error": "bad key …1234", "…9876": 1}
+
+
+def test_a_key_that_was_exchanged_stays_a_secret(tmp_path: Path, clock: Clock) -> None:
+    file = tmp_path / "key"
+    file.write_text(SECRET)
+    secrets = Secrets((str(file),), clock)
+    assert secrets.text(SECRET) == "…9876"
+    file.write_text("sk-proj-newnewnewnew5432")
+    clock.now += 2
+    assert secrets.text(f"{SECRET} sk-proj-newnewnewnew5432") == "…9876 …5432"
