@@ -35,6 +35,7 @@ def keys(made: Session, *pressed: str) -> object:
     effect = None
     for key in pressed:
         effect = made.press(key)
+        made.frame(120, 40)
     return effect
 
 

@@ -37,6 +37,7 @@ def text(question: Question, cells: int = 120, most: int = 100) -> str:
 def press(question: Question, *keys: str) -> object:
     outcome: object = None
     for key in keys:
+        text(question)  # nobody confirms what has not been shown
         outcome = question.press(key)
     return outcome
 
@@ -227,3 +228,10 @@ def test_some_of_several_are_chosen_in_an_order(keys: tuple[str, ...], names: st
     arranger = Arranger("Columns", CHOICES[:4], "ab", "abc", lambda chosen: heard.append("".join(chosen)))
     assert press(arranger, *keys) is False
     assert heard[-1] == names
+
+
+def test_a_question_that_was_never_shown_is_not_confirmed() -> None:
+    question = asked(Action.RETRY, FAILED[:1])
+    assert question.press("enter") is True
+    text(question)
+    assert question.press("enter") == question.effect

@@ -91,6 +91,7 @@ def test_an_action_goes_to_what_was_chosen_when_it_was_pressed(
         assert isinstance(asked, Say)
     else:
         assert isinstance(asked, Question)
+        asked.lines(120, Manner())
         assert [asked.press(key) for key in (*asked.type_in, "enter")][-1] == Act(Order(Action.RETRY), eligible)
 
 

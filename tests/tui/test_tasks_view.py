@@ -36,6 +36,7 @@ def press(session: Session, *keys: str) -> object:
     effect = None
     for key in keys:
         effect = session.press(key)
+        session.frame(120, 40)
     return effect
 
 

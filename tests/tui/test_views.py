@@ -67,6 +67,7 @@ def test_many_tasks_or_dear_ones_have_to_be_typed(count: int, cost: str) -> None
     tasks = [task(i, "failed", cost=usd(cost)) for i in range(count)]
     question = about_tasks(Order(Action.RETRY), tasks, Manner())
     assert isinstance(question, Question)
+    question.lines(120, Manner())
     assert question.press("enter") is True
     for key in str(count):
         question.press(key)

@@ -24,6 +24,7 @@ def keys(made: Session, *pressed: str) -> object:
     effect = None
     for key in pressed:
         effect = made.press(key)
+        made.frame(120, 40)
     return effect
 
 

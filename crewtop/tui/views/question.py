@@ -28,7 +28,8 @@ NAMED = 3
 class Question:
     """A question at the foot of the screen: a title, lines that say what will happen, and how to answer.
 
-    type_in: what has to be typed before Enter counts; complaint: what is wrong with the answer so far.
+    type_in: what has to be typed before Enter counts; complaint: what is wrong with the answer so far; seen: it was
+    drawn. Keys may come faster than they are painted, and nobody confirms what has not been shown.
     """
 
     title: str
@@ -38,11 +39,14 @@ class Question:
     type_in: str = ""
     answer: LineEdit = field(default_factory=LineEdit)
     complaint: str = ""
+    seen: bool = False
 
     def press(self, key: str) -> Effect | Question | bool:
         """True while the question stays open, False when it is dropped, the effect when it is confirmed."""
         if key in ("escape", "ctrl+c", "q"):
             return False
+        if key == "enter" and not self.seen:
+            return True
         if key == "enter":
             if self.answer.text.strip() == self.type_in:
                 return self.effect
@@ -55,6 +59,7 @@ class Question:
 
     def lines(self, cells: int, manner: Manner, most: int = 100) -> list[Line]:
         """The question as a box of at most so many lines: what is asked and how to answer are never left out."""
+        self.seen = True
         draw = manner.glyph
         inner = cells - 6
         title = clip_spans((Span(f" {self.title} ", "watch", True),), inner, manner.cut)
