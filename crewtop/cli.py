@@ -11,6 +11,7 @@ import typer
 
 from crewtop.__main__ import DONE, terminal
 from crewtop.cli_acting import acting
+from crewtop.cli_money import money
 from crewtop.cli_reading import reading
 from crewtop.cli_shared import configuration, run
 
@@ -26,6 +27,7 @@ database_commands = typer.Typer(no_args_is_help=True, help="The database's schem
 app.add_typer(database_commands, name="db")
 app.add_typer(reading)
 app.add_typer(acting)
+app.add_typer(money)
 
 # Flags that are meant alike before and after a command, and whether a value follows.
 EVERYWHERE = {
