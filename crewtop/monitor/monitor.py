@@ -58,6 +58,7 @@ class Monitor:
         self._undo_within = undo_within
         self._window = Window(WINDOW_SECONDS)
         self._running: tuple[RunningRow, ...] = ()
+        self._repriced: str | None = None
         self._one_at_a_time = asyncio.Lock()
 
     async def snapshot(self) -> Snapshot:
@@ -81,6 +82,11 @@ class Monitor:
             with_today=since is None,
         )
         latency = time.monotonic() - start
+        if raw["repriced"] != self._repriced:  # and so are buckets that were over
+            self._repriced = raw["repriced"]
+            if since is not None:
+                self._window.since = None
+                return await self._read(redis)
         now, before = datetime.fromisoformat(raw["at"]).timestamp(), raw["spent_before"]
         self._window.see(now, max((queue["oldest"] or 0.0 for queue in raw["queues"] or ()), default=0.0))
         self._window.update(

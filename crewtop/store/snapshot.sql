@@ -63,6 +63,7 @@ SELECT json_build_object(
     FROM crewtop.model_stats
     WHERE $5 AND at >= date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'
       AND at < date_bin('10 seconds', coalesce($1, now() - interval '1 hour'), 'epoch')),
+'repriced', (SELECT max(worked_at) FROM crewtop.repricings),
 'workers', (SELECT json_agg(w) FROM (
     SELECT w.*, extract(epoch FROM now() - heartbeat_at) AS heartbeat_age,
            extract(epoch FROM drain_ends_at - now()) AS drain_seconds_left, coalesce(b.n, 0) AS running

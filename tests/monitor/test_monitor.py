@@ -18,7 +18,7 @@ from crewtop.model.pricing import Tokens
 from crewtop.model.snapshot import QueueRow
 from crewtop.model.task import RunOutcome
 from crewtop.monitor.monitor import Monitor
-from crewtop.store import housekeeping, lease, ledger, operations
+from crewtop.store import housekeeping, lease, ledger, operations, repricings
 from crewtop.store.database import Database
 from crewtop.stores import Addresses, Stores
 from tests.store.helpers import LEASE, beat, call, due, end, expire, one, put, take
@@ -153,6 +153,20 @@ async def test_spend_knows_what_it_does_not_know(database: Database, monitor: Mo
     snapshot = await monitor.snapshot()
     assert snapshot.spend_per_hour == Money(Decimal("0.25"), unknown=1, calls=2)
     assert snapshot.queues[0].cost_per_1000 == Money(Decimal(250), unknown=1, calls=2)
+
+
+async def test_prices_written_anew_are_seen_by_who_is_watching(database: Database, monitor: Monitor) -> None:
+    await put(database, "a")
+    [claim] = await take(database)
+    await ledger.record_calls(database, [call(claim, cost=Decimal(1), usage="{}")])
+    for table, stamp in (("llm_calls", "ended_at"), ("model_stats", "at")):
+        await one(database, f"UPDATE crewtop.{table} SET {stamp} = {stamp} - interval '1 min'")
+    assert (await monitor.snapshot()).spend_per_hour.known == 1
+    number = await repricings.begin(database, 3_600, None, "me")
+    while await repricings.work(database, number, lambda found: (Decimal(3), "new") if found.cost == 1 else None):
+        pass
+    assert (await monitor.snapshot()).spend_per_hour.known == 3
+    assert (await monitor.snapshot()).spend_per_hour.known == 3
 
 
 async def test_workers_are_late_after_three_missed_beats_and_never_vanish_with_redis(
