@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import random
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
@@ -21,7 +22,8 @@ FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.25, 15.0
 
 
 RESTS = 9.0
-"""A question is asked again no sooner than after so many times what it took: it gets a tenth of a server's time."""
+"""A question is asked again no sooner than after so many times what the quickest of the last three took: it gets a
+tenth of a server's time."""
 
 
 def pause_after(failures: int, interval: float, chance: float) -> float:
@@ -55,6 +57,7 @@ class Feed(Generic[Answer]):
         self._ask, self._give, self._trouble = ask, give, trouble
         self._interval, self._chance, self._timeout, self._clock = interval, chance, timeout, clock
         self._wake = asyncio.Event()
+        self._took = deque([0.0, 0.0], maxlen=3)  # one stall is no slow server
         self.pause = interval()
 
     def poke(self) -> None:
@@ -82,7 +85,8 @@ class Feed(Generic[Answer]):
         try:
             async with asyncio.timeout(self._timeout):
                 answer = await self._ask()
-            self.pause = max(self._interval(), RESTS * (self._clock() - began))
+            self._took.append(self._clock() - began)
+            self.pause = max(self._interval(), RESTS * min(self._took))
             self._give(answer)
         except Unavailable as error:
             self._trouble(str(error))

@@ -57,6 +57,7 @@ class Supervisor:
         self._live_log = LiveLog(live, work.secrets.text)
         self._roster = Roster(work, database, self._recorder, self._live_log, scratch, self._run_ended)
         self._claimer = Claimer(database, identity.id, work, self._roster, self._recorder, self._telling)
+        self._starting: asyncio.Task[Zygote] | None = None
         self._recording: asyncio.Task[None] | None = None
         self._usage = Usage()
 
@@ -65,9 +66,13 @@ class Supervisor:
         keepers: list[asyncio.Task[None]] = []
         try:
             await self._heartbeat()  # seen while CrewAI is still being imported
-            zygote = self._claimer.zygote = await Zygote.start(
-                path=self._work.folder, log=None, clean=self._work.secrets.line
+            self._starting = asyncio.create_task(
+                Zygote.start(path=self._work.folder, log=None, clean=self._work.secrets.line)
             )
+            await asyncio.wait([self._starting])
+            if self._starting.cancelled():
+                return  # told to stop before there was anything to stop
+            zygote = self._claimer.zygote = self._starting.result()
             keepers = self._keepers(zygote)
             work = asyncio.create_task(self._claimer.run())
             self._recording = asyncio.create_task(self._recorder.run())
@@ -112,6 +117,8 @@ class Supervisor:
         self._draining = True
         self._claimer.stop()
         self._beat_now.set()
+        if self._starting is not None:
+            self._starting.cancel()  # does nothing to one that has started
         if grace_seconds is not None:
             self._hurrying = asyncio.get_running_loop().call_later(grace_seconds, self._hurry)
 
@@ -231,6 +238,8 @@ class Supervisor:
                 await asyncio.sleep(pause(failures, RETRY_SECONDS))
 
     async def _close(self, keepers: list[asyncio.Task[None]]) -> None:
+        if self._starting is not None:
+            self._starting.cancel()
         self._hurry()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._work.settings.lease_seconds):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import subprocess
 from datetime import timedelta
 
@@ -181,3 +182,12 @@ async def test_slots_follow_an_operators_order(site: Site) -> None:
     (folder / "open").touch()
     await site.until_ended()
     assert isinstance(worker, subprocess.Popen)
+
+
+async def test_a_worker_that_is_stopped_while_it_starts_ends_at_once(site: Site) -> None:
+    """A terminal that is lost just after `crewtop --pool` must not leave a worker that is still importing CrewAI."""
+    process = site.worker("--slots", "1")
+    await site.until("EXISTS (SELECT FROM crewtop.workers)")
+    process.send_signal(signal.SIGTERM)
+    assert await asyncio.to_thread(process.wait, 20) == 0
+    assert await site.sql("SELECT stopped_at IS NOT NULL FROM crewtop.workers")

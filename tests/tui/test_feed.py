@@ -115,14 +115,28 @@ async def test_a_poke_ends_the_pause() -> None:
     task.cancel()
 
 
-async def test_an_answer_that_takes_its_time_is_asked_for_less_often() -> None:
-    seconds = iter((0.0, 2.0))
+@pytest.mark.parametrize(("took", "pause"), [((2.0, 3.0, 2.0), 18.0), ((0.1, 5.0, 0.1), 1.0), ((30.0,), 1.0)])
+async def test_a_slow_server_is_asked_less_often_and_one_that_stalled_once_is_not(
+    took: tuple[float, ...], pause: float
+) -> None:
+    readings = iter([second for seconds in took for second in (0.0, seconds)])
+    pauses: list[float] = []
     told = asyncio.Event()
-    feed: Feed[int] = Feed(answered, lambda _: told.set(), lambda _: None, lambda: 1.0, clock=lambda: next(seconds))
+
+    def give(_: object) -> None:
+        pauses.append(feed.pause)
+        feed.poke()
+        if len(pauses) == len(took):
+            told.set()
+
+    def clock() -> float:
+        return next(readings, 0.0)
+
+    feed: Feed[int] = Feed(answered, give, lambda _: None, lambda: 1.0, clock=clock)
     task = asyncio.create_task(feed.run())
     await told.wait()
-    assert feed.pause == 18.0
     task.cancel()
+    assert pauses[len(took) - 1] == pause
 
 
 async def test_a_defect_where_an_answer_is_taken_does_not_end_the_asking() -> None:
