@@ -105,6 +105,50 @@ async def test_an_answer_that_comes_after_all_replaces_the_unknown(database: Dat
     assert await one(database, sums) == "(1,0,0,0.5)"
 
 
+async def test_what_was_written_off_is_made_good_in_the_rollup_of_that_time(database: Database) -> None:
+    """Else a later window would count a call less than none, and the model that answered one more than it had."""
+    claim = await started(database)
+    await ledger.record_calls(database, [call(claim, outcome="started")])
+    await end(database, claim, RunOutcome.OVER_BUDGET, error="too long")
+    await ledger.close_calls(database, [claim.run_id])
+    for table, stamp in (("llm_calls", "ended_at"), ("model_stats", "at")):
+        await one(database, f"UPDATE crewtop.{table} SET {stamp} = {stamp} - interval '1 day'")
+    await ledger.record_calls(database, [call(claim, model="another", tokens=TOKENS, cost=Decimal("0.5"))])
+    assert await one(database, "SELECT max(at) < now() - interval '23 hours' FROM crewtop.model_stats")
+    async with database.connection() as connection:
+        rows = await connection.fetch(
+            """SELECT model, sum(calls), sum(errors), sum(unpriced), sum(cost) FROM crewtop.model_stats
+               GROUP BY model ORDER BY model"""
+        )
+    assert [tuple(row) for row in rows] == [("another", 1, 0, 0, Decimal("0.5")), ("gpt-4.1", 0, 0, 0, 0)]
+
+
+async def test_a_call_tells_what_routed_held_back_and_cut_it(database: Database) -> None:
+    claim = await started(database)
+    told = {
+        "route": '{"reason": "rule 1 names it"}', "estimated_tokens": 900, "context_cut": "2 oldest tool outputs",
+        "waited_seconds": 1.5, "key_tail": "x9Zq",
+    }  # fmt: skip
+    clamped = Tokens(0, 10, 0, 5, 0, clamped=True)
+    await ledger.record_calls(database, [call(claim, outcome="started", **told)])
+    await ledger.record_calls(database, [call(claim, tokens=clamped, cost=Decimal(1))])
+    detail = await console.read_detail(database, claim.task_id, 60)
+    assert detail is not None
+    [found] = detail.calls
+    assert {name: getattr(found, name) for name in told} == told
+    assert found.clamped
+    assert (await task(database, claim.task_id))["tokens"] == 15, "an estimate is part of no sum"
+
+
+async def test_more_than_the_end_of_a_key_is_refused(database: Database) -> None:
+    """Case X5."""
+    import asyncpg
+
+    claim = await started(database)
+    with pytest.raises(asyncpg.CheckViolationError):
+        await ledger.record_calls(database, [call(claim, key_tail="sk-x9Zq")])
+
+
 async def test_money_is_recorded_even_when_the_lease_is_gone(database: Database) -> None:
     claim = await started(database)
     await expire(database, claim.task_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from crewtop.model.operations import Action, Target
 from crewtop.model.task import RunOutcome
 from crewtop.monitor.monitor import Monitor
 from crewtop.queue import Queue
-from crewtop.store import housekeeping, lease, ledger, limits, operations, schema
+from crewtop.store import housekeeping, lease, ledger, limits, operations, repricings, schema
 from crewtop.store import schedules as store
 from crewtop.store.database import Database
 from crewtop.stores import Addresses, Stores
@@ -146,3 +147,23 @@ async def test_nobody_but_the_owner_changes_the_schema(people: dict[str, Databas
                 await one(connection, change)
         with pytest.raises(CrewtopError, match="permission denied"):
             await schema.apply_roles(connection)
+
+
+async def test_an_operator_prices_calls_again_and_cannot_rewrite_who_did(
+    people: dict[str, Database], database: Database
+) -> None:
+    await put(database, "a")
+    [claim] = await take(database)
+    await ledger.record_calls(database, [call(claim, cost=Decimal(1), usage="{}")])
+    number = await repricings.begin(people["operator"], 3_600, None, "me")
+    while await repricings.work(
+        people["operator"], number, lambda found: (Decimal(3), "new") if found.cost == 1 else None
+    ):
+        pass
+    assert await one(database, "SELECT cost FROM crewtop.tasks") == 3
+    assert (await repricings.one(people["viewer"], number)).actor == "me"
+    for change in ("UPDATE crewtop.repricings SET actor = 'you'", "DELETE FROM crewtop.repricings"):
+        with pytest.raises(CrewtopError, match="permission denied"):
+            await one(people["operator"], change)
+    with pytest.raises(CrewtopError, match="permission denied"):
+        await repricings.begin(people["viewer"], 3_600, None, "me")

@@ -84,6 +84,7 @@ async def test_what_it_held_is_kept_and_work_goes_on(old: Database) -> None:
     await history_is_gapless(old)
     assert await one(old, "SELECT count(*) FROM crewtop.runs WHERE result::text = '\"kept\"'") == 7
     assert await one(old, "SELECT sum(cost) FROM crewtop.llm_calls") * 100 == 175
+    assert await one(old, "SELECT bool_and(ended_at IS NOT NULL) FROM crewtop.llm_calls"), "so that sums have them"
     assert await one(old, "SELECT status FROM crewtop.tasks WHERE id = 1") == "pending", "it waited for nothing"
     [fresh] = await put(old, "a", priority=1)
     assert fresh == 8

@@ -57,6 +57,11 @@ def test_a_refused_call_is_free_and_a_broken_one_unknown(outcome: str, cost: Dec
     assert (last.cost, last.tokens, last.error) == (cost, None, "why")
 
 
+def test_a_failed_call_that_was_billed_all_the_same_has_its_price() -> None:
+    [_, last] = calls(started(), CallEnded(12.5, "c", "error", USAGE, error="content filter"))
+    assert (last.outcome, last.cost) == ("error", Decimal("0.0003"))
+
+
 def test_an_answer_without_usage_is_unknown() -> None:
     [_, last] = calls(started(), CallEnded(11.0, "c", "ok", None))
     assert (last.cost, last.tokens) == (None, None)
