@@ -40,7 +40,9 @@ class Ways:
         self._turn(page)
 
     def go(self, view: View) -> None:
-        """Go to a view as its key does: from there back to the overview."""
+        """Go to a view as its key does: from there back to the overview. A filter that was not typed stays behind."""
+        if self._as_come:
+            self.tasks.narrow(TaskFilter())
         self._behind = [] if view is View.OVERVIEW else [self.pages[View.OVERVIEW]]
         self._turn(self.pages[view])
 

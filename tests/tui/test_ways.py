@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
+
 from crewtop.model.filters import parse
 from crewtop.model.snapshot import TaskPage
 from crewtop.tui.actions import View
@@ -94,3 +97,18 @@ def test_more_room_leaves_out_what_is_known_by_heart() -> None:
     assert any("2 Tasks" in text for text in full)
     assert not any("2 Tasks" in text for text in bare)
     assert bare[0] == full[0]
+
+
+def test_a_filter_that_led_there_does_not_stay_for_the_next_visit() -> None:
+    made = session()
+    keys(made, "enter")  # a queue, from the overview
+    assert made.tasks.typed == "queue:support"
+    keys(made, "1", "2")
+    assert made.tasks.typed == ""
+
+
+def test_a_list_under_a_picture_of_the_past_says_that_it_is_not() -> None:
+    made = session()
+    made.take(replace(BUSY, at=NOW + timedelta(seconds=10)))
+    keys(made, "[", "2")
+    assert "this list is not" in "\n".join(line.text for line in made.frame(120, 40))

@@ -67,6 +67,9 @@ def _rule(session: Session, width: int) -> Line:
 
 def _banner(session: Session, width: int) -> list[Line]:
     """What is the matter with the data, if anything is."""
+    if session.picture.back_in_time and session.page.want is not None:
+        said = "  the picture is of the past, this list is not: p shows what is now"
+        return [Line(clip_spans((Span(said, "watch"),), width, session.manner.cut), "panel")]
     if session.picture.shown is not None and not session.stale:
         return []
     if session.picture.trouble is None and session.picture.shown is None:
