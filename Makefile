@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo test check format peers chaos bench bench-engine lock screenshots keys
+.PHONY: install demo test check format peers chaos bench bench-engine lock screenshots keys fuzz
 
 install: .venv/installed
 
@@ -61,3 +61,8 @@ screenshots: install
 
 keys: install
 	$(BIN)/crewtop keys --markdown > docs/keys.md
+
+# The real screen under 20,000 random keys, clicks and resizes while its servers come and go
+KEYS ?= 20000
+fuzz: install
+	$(BIN)/python -m tests.chaos.screen $(KEYS)
