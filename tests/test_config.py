@@ -136,3 +136,26 @@ def test_a_secret_in_the_wrong_place_is_not_repeated(file: Path) -> None:
 def test_a_file_that_is_not_there_is_named(file: Path) -> None:
     with pytest.raises(CrewtopError, match=r"nope.toml: there is no such file"):
         load(file.parent / "nope.toml")
+
+
+def test_keys_and_limits_of_models_are_named_by_provider(file: Path) -> None:
+    file.write_text(
+        '[llm]\ntries = 5\n[llm.providers.openai]\nkeys = ["OPENAI_KEY_1", "/run/secrets/openai"]\n'
+        '[llm.providers.local]\nbase_url = "http://127.0.0.1:1/v1"\n[llm.limits."openai/x"]\nrequests_per_minute = 60\n'
+    )
+    llm = load(file).settings.llm
+    assert llm.keys() == {"openai": ("OPENAI_KEY_1", "/run/secrets/openai")}
+    assert (llm.tries, llm.limits["openai/x"].requests_per_minute, llm.limits["openai/x"].at_once) == (5, 60, None)
+
+
+def test_a_key_itself_in_the_file_is_refused_and_not_repeated(file: Path) -> None:
+    file.write_text('[llm.providers.openai]\nkeys = ["sk-proj-abcdefgh1234"]\n')
+    with pytest.raises(CrewtopError, match="name the environment variable or the file") as told:
+        load(file)
+    assert "sk-proj" not in str(told.value)
+
+
+def test_a_crews_models_can_be_left_as_they_are(file: Path) -> None:
+    file.write_text('[crews]\na = "shop:a"\nb = {target = "shop:b", llm = "as is"}\n')
+    crews = load(file).settings.crews
+    assert (crews["a"].llm, crews["b"].llm) == ("managed", "as is")

@@ -91,6 +91,11 @@ class Run:
         else:
             await self._work.calls.settled(self.calls, event.settled)
 
+    def calls_over(self) -> None:
+        """It has ended: what its calls still held is given back. To be called within the loop, unlike judged."""
+        if self.calls is not None and self._work.calls is not None:
+            self._work.calls.over(self.calls)
+
     def turn(self) -> Turn | None:
         """What its calls to models are judged by; None: they are left as the crew makes them."""
         if self._work.terms(self.claim.crew) is None:
@@ -118,8 +123,6 @@ class Run:
 
     def judged(self, exit_status: int | None) -> Finish:
         """What to record of it, now that it is over."""
-        if self.calls is not None and self._work.calls is not None:
-            self._work.calls.over(self.calls)
         ending = Ending(
             self.last,
             exit_status,
