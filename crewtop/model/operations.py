@@ -100,6 +100,9 @@ RULES: dict[Action, ActionRule] = {
 
 NEVER_UNDONE = frozenset({Action.DELETE, Action.UNDO})
 
+ON_TASKS = frozenset(Action) - {Action.UNDO}
+"""The actions that are ordered over tasks, named or matching; UNDO is over an operation."""
+
 
 @dataclass(frozen=True, slots=True)
 class Order:

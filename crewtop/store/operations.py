@@ -13,6 +13,7 @@ from crewtop.model.filters import words
 from crewtop.model.money import Money
 from crewtop.model.operations import (
     NEVER_UNDONE,
+    ON_TASKS,
     RULES,
     Action,
     ItemOutcome,
@@ -52,8 +53,10 @@ async def price(
 ) -> Scope:
     """What an action over a filter would reach and cost, before it is asked for.
 
-    no_progress_seconds: as for tasklist.list_tasks. Raises Unavailable, with what would help, where it takes too long.
+    no_progress_seconds: as for tasklist.list_tasks. Raises Unavailable, with what would help, where it takes too long;
+    Refused as begin does.
     """
+    _check(action)
     where = condition(matching.task_filter, 3, no_progress_seconds)
     with said_if_slow():
         row = await database.fetchrow(
@@ -73,7 +76,11 @@ async def price(
 
 
 async def begin(database: Database, order: Order, seen: Sequence[Target], actor: str) -> Operation:
-    """Record an operation over tasks as they were seen; a cancelling also takes along what they fanned out."""
+    """Record an operation over tasks as they were seen; a cancelling also takes along what they fanned out.
+
+    Raises Refused for UNDO, which is over an operation: begin_undo.
+    """
+    _check(order.action)
     by_id = {target.task_id: target.version for target in seen}
     return await _freeze(
         database, order.action, statement("freeze_targets"),
@@ -90,8 +97,9 @@ async def begin_matching(
 ) -> Operation:
     """Record an operation over every task that matches, as it stands now and stood when the operator looked.
 
-    no_progress_seconds: as for tasklist.list_tasks.
+    no_progress_seconds: as for tasklist.list_tasks. Raises Refused as begin does.
     """
+    _check(order.action)
     where = condition(matching.task_filter, 8, no_progress_seconds)
     return await _freeze(
         database, order.action, filled("freeze_matching", {"where": where.sql}),
@@ -174,6 +182,11 @@ async def order_worker(
 ) -> bool:
     """Ask a worker for a number of slots, to drain, or to end at once; answers whether there is such a worker."""
     return await database.fetchrow("order_worker", worker_id, slots, drain, kill) is not None
+
+
+def _check(action: Action) -> None:
+    if action not in ON_TASKS:
+        raise Refused(f"{action} is for an operation, not for tasks: `crewtop operations` lists them")
 
 
 async def _freeze(database: Database, action: Action, text: str, *arguments: object) -> Operation:

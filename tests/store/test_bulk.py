@@ -10,7 +10,7 @@ import pytest
 from crewtop.live.fast_lane import FastLane
 from crewtop.model.errors import Refused
 from crewtop.model.filters import TaskFilter, parse
-from crewtop.model.operations import Action, Matching, Operation, Order
+from crewtop.model.operations import Action, Matching, Operation, Order, Target
 from crewtop.model.task import RunOutcome
 from crewtop.operations import carry_on
 from crewtop.store import batch, operations, tasklist
@@ -59,6 +59,18 @@ async def test_the_price_is_of_an_attempt_and_says_what_is_unknown(database: Dat
     assert (scope.cost.known, scope.cost.unknown, scope.cost.calls) == (Decimal("1.5"), 1, 2)
     [first, _] = await operations.targets(database, ids)
     assert first.cost.known == Decimal("1.5")
+
+
+async def test_undoing_is_never_ordered_over_tasks(database: Database) -> None:
+    ids = await failed(database, 1)
+    order, matching = Order(Action.UNDO), Matching(FAILED)
+    with pytest.raises(Refused, match="for an operation"):
+        await operations.price(database, Action.UNDO, matching)
+    with pytest.raises(Refused, match="for an operation"):
+        await operations.begin_matching(database, order, matching, "op")
+    with pytest.raises(Refused, match="for an operation"):
+        await operations.begin(database, order, [Target(ids[0], 1)], "op")
+    assert await operations.newest(database, 10) == []
 
 
 async def test_a_filter_that_matches_nothing_does_nothing(database: Database) -> None:

@@ -113,6 +113,13 @@ def test_an_action_is_for_the_whole_group_as_it_was_seen(key: str, action: Actio
     assert session().press(key) == Price(Order(action), Matching(parse(typed), NOW), typed)
 
 
+def test_u_is_for_the_last_operation_and_not_for_the_group() -> None:
+    made = session()
+    assert made.press("u") is None
+    assert "undo" in made.message[0][0]
+    assert not isinstance(view().own("undo"), Price)
+
+
 def test_a_retry_is_asked_about_with_its_price() -> None:
     made = session()
     asked = made.press("R")

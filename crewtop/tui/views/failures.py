@@ -7,7 +7,7 @@ from typing import Any
 from crewtop import words
 from crewtop.model.failures import FailureGroup, Failures
 from crewtop.model.filters import parse
-from crewtop.model.operations import Action, Matching, Order
+from crewtop.model.operations import ON_TASKS, Action, Matching, Order
 from crewtop.tui.actions import View
 from crewtop.tui.charts import area
 from crewtop.tui.columns import Cell, Column, fit, heading, row
@@ -100,7 +100,7 @@ class FailureGroups(Page):
 
     def own(self, command: str) -> Effect | Question | None:
         """Actions are for all tasks of the group; a retry is for those that do not run again by themselves."""
-        if command not in tuple(Action):
+        if command not in ON_TASKS:
             return None
         group, failures, action = self._current, self.failures, Action(command)
         if group is None or failures is None:
