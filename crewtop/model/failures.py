@@ -15,7 +15,7 @@ class FailureGroup:
     key: eight hexadecimal digits, the same for the same error on every day, to filter by (failure:key); sample: the
     newest error, at most 500 characters, and sample_task the task that has it. first_at and last_at: when the oldest
     and the newest of them failed. trend: how many failed in each bucket of Failures.bucket_seconds, oldest first, the
-    last bucket ends now. cost: of all attempts at the failed ones so far.
+    last bucket ends now. cost: of all attempts at them so far.
     """
 
     key: str

@@ -8,8 +8,8 @@ WITH failed AS MATERIALIZED (
     WHERE status IN ('failed', 'cancelled', 'waiting', 'retry') AND status BETWEEN 'failed' AND 'failed'
     ORDER BY status, id DESC LIMIT $2
 ), resting AS MATERIALIZED (
-    SELECT t.id, failure, crew, queue, coalesce(r.finished_at, t.created_at) AS at
-    FROM (SELECT id, failure, crew, queue, created_at, run_id
+    SELECT t.id, failure, crew, queue, coalesce(r.finished_at, t.created_at) AS at, calls, unpriced_calls, cost
+    FROM (SELECT id, failure, crew, queue, created_at, run_id, calls, unpriced_calls, cost
           FROM crewtop.tasks
           WHERE status IN ('failed', 'cancelled', 'waiting', 'retry') AND status BETWEEN 'retry' AND 'retry'
           ORDER BY status, id DESC LIMIT $3) AS t
@@ -17,7 +17,7 @@ WITH failed AS MATERIALIZED (
 ), alike AS MATERIALIZED (
     SELECT true AS over, * FROM failed WHERE at > now() - make_interval(secs => $1) AND failure IS NOT NULL
     UNION ALL
-    SELECT false, id, failure, crew, queue, at, 0, 0, 0 FROM resting WHERE failure IS NOT NULL
+    SELECT false, * FROM resting WHERE failure IS NOT NULL
 ), groups AS MATERIALIZED (
     SELECT failure, count(*) FILTER (WHERE over) AS failed, count(*) FILTER (WHERE NOT over) AS retrying,
            min(at) AS first_at, max(at) AS last_at, max(ARRAY[extract(epoch FROM at)::float8, id]) AS newest,

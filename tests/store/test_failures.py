@@ -46,13 +46,13 @@ async def test_like_errors_are_one_group_the_largest_first(database: Database) -
     assert many.key == await one(database, "SELECT failure FROM crewtop.tasks WHERE id = $1", last)
 
 
-async def test_what_backs_off_is_counted_apart_and_costs_nothing_yet(database: Database) -> None:
+async def test_what_backs_off_is_counted_apart_and_its_cost_counts_too(database: Database) -> None:
     await fail(database, "HTTP 503", attempts=1)
     await fail(database, "HTTP 500", attempts=3)
     await one(database, "UPDATE crewtop.tasks SET calls = 2, unpriced_calls = 1, cost = 0.5")
     [group] = (await read(database)).groups
     assert (group.failed, group.retrying) == (1, 1)
-    assert group.cost == Money(Decimal("0.5"), 1, 2)
+    assert group.cost == Money(Decimal("1.0"), 2, 4)
     assert sum(group.trend) == 1
 
 
