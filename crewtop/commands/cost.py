@@ -161,7 +161,7 @@ def _costs_text(found: Costs, paper: Paper) -> list[str]:
     rows = found.rows
     table = paper.table(
         [
-            Column(found.by.upper(), [paper.safe(row.name) for row in rows], stretch=True),
+            Column(found.by.upper(), [paper.safe(row.name) for row in rows]),
             Column("CALLS", [words.count(row.cost.calls) for row in rows], right=True),
             Column("UNPRICED", [words.count(row.cost.unknown) for row in rows], right=True),
             Column("IN", [words.compact(row.input_tokens) for row in rows], right=True, drop=2),
