@@ -31,10 +31,10 @@ async def act(database: Database, live: FastLane, order: Order, targets: Sequenc
     recorded by then is worked off by a worker later.
     """
     operation = await store.begin(database, order, targets, operator())
-    async for _ in work_off(database, live, operation.id):
-        pass
+    async for progress in work_off(database, live, operation.id):
+        operation = progress
     items = await store.outcomes(database, operation.id, operation.total)
-    return OperationResult(operation.id, order.action, tuple(items))
+    return OperationResult(operation, tuple(items))
 
 
 async def act_on_all(

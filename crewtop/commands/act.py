@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -27,6 +26,8 @@ from crewtop.model.operations import (
     Scope,
     Standing,
     Target,
+    aim,
+    effect_of,
     must_be_typed,
     summary,
 )
@@ -114,7 +115,7 @@ async def _act_on_ids(opened: Stores, order: Order, asked: Asked) -> int:
     result = await operations.act(opened.database, opened.live, order, seen)
     for item in result.items:
         typer.echo(f"{item.task_id}: {shown(item.why)}")
-    typer.echo(f"{result.done} done, {len(result.refused)} refused (operation {result.operation_id})", err=True)
+    typer.echo(f"{result.done} done, {len(result.refused)} refused (operation {result.operation.id})", err=True)
     return 1 if result.refused else 0
 
 
@@ -130,11 +131,12 @@ async def _act_on_all(opened: Stores, order: Order, filter_text: str, idle: floa
         held_back = await _held_back(opened, order)
         _confirm(order.action, [*_about_all(order, filter_text, scope), *held_back], scope.count, scope.cost)
     matching = Matching(task_filter, scope.at)
-    return await _follow(opened, operations.act_on_all(opened.database, opened.live, order, matching, idle))
+    progress = operations.act_on_all(opened.database, opened.live, order, matching, idle)
+    return await _follow(opened, progress, scope.count)
 
 
-async def _follow(opened: Stores, progress: AsyncIterator[Operation]) -> int:
-    """Tell how far an operation has come until it ends, then how it ended."""
+async def _follow(opened: Stores, progress: AsyncIterator[Operation], asked: int | None = None) -> int:
+    """Tell how far an operation has come until it ends, then how it ended; asked: as for summary."""
     operation = None
     async for operation in progress:
         if sys.stderr.isatty() and operation.left:
@@ -144,7 +146,7 @@ async def _follow(opened: Stores, progress: AsyncIterator[Operation]) -> int:
     if sys.stderr.isatty():
         typer.echo("\r", err=True, nl=False)
     refusals = await store.refusals(opened.database, operation.id)
-    typer.echo(f"{summary(operation, refusals)} (operation {operation.id})")
+    typer.echo(f"{summary(operation, refusals, asked)} (operation {operation.id})")
     return 1 if operation.refused or operation.left else 0
 
 
@@ -182,7 +184,7 @@ async def _held_back(opened: Stores, order: Order) -> list[str]:
 
 
 def _effect(order: Order, cost: Money) -> list[str]:
-    told = [f"each {RULES[order.action].effect}"]
+    told = [f"each {shown(effect_of(order))}"]
     if cost.calls:
         told.append(f"their last attempts cost about {words.money(cost, long=True)}")
     return told
@@ -190,8 +192,8 @@ def _effect(order: Order, cost: Money) -> list[str]:
 
 def _verb(order: Order) -> str:
     verb = order.action.verb
-    to = json.dumps(order.argument) if order.action in (Action.MOVE, Action.PRIORITY) else ""
-    return f"{verb} to {to}:" if to else verb
+    to = aim(order.action, order.argument) if order.action in (Action.MOVE, Action.PRIORITY) else ""
+    return f"{verb} {shown(to)}:" if to else verb
 
 
 def _tasks(count: int) -> str:

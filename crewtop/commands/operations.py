@@ -10,7 +10,7 @@ import typer
 from crewtop import operations, words
 from crewtop.commands.read import ascii_only, put_out, width
 from crewtop.config import Configuration
-from crewtop.model.operations import Operation, summary
+from crewtop.model.operations import Action, Operation, summary
 from crewtop.plain.data import to_json
 from crewtop.plain.paper import Column, Paper
 from crewtop.store import operations as store
@@ -43,10 +43,11 @@ async def print_operation(configuration: Configuration, operation_id: int, *, as
         return 0
     paper = Paper(width(), ascii_only())
     told = [
-        f"operation {operation.id}: {operation.action}, {operation.state}: {summary(operation, refusals)}",
+        f"operation {operation.id}: {paper.safe(operation.what)}, {operation.state}: {summary(operation, refusals)}",
         f"by {paper.safe(operation.actor)} as {paper.safe(operation.role)}, {words.stamp(operation.at)}",
     ]
-    for what, value in (("argument", operation.argument), ("scope", operation.scope), ("reason", operation.reason)):
+    inputs = operation.argument if operation.action is Action.EDIT else None
+    for what, value in (("inputs", inputs), ("scope", operation.scope), ("reason", operation.reason)):
         if value is not None:
             told.append(paper.cut(f"{what}: {paper.safe(value)}"))
     told += [f"{item.task_id}: {paper.safe(item.why)}" for item in items]
@@ -75,7 +76,7 @@ def _table(newest: list[Operation]) -> list[str]:
     return paper.table(
         [
             Column("ID", [str(o.id) for o in newest], right=True),
-            Column("ACTION", [str(o.action) + (f" {o.undoes}" if o.undoes else "") for o in newest]),
+            Column("ACTION", [paper.safe(o.what) for o in newest]),
             Column("STATE", [o.state for o in newest]),
             Column("DONE", [words.count(o.done) for o in newest], right=True),
             Column("REFUSED", [words.count(o.refused) for o in newest], right=True),

@@ -163,8 +163,8 @@ _ORDERED = (":", ">", ">=", "<", "<=")
 
 KEYS: dict[str, Key] = {
     "status": Key("waiting, pending, running, retry, completed, failed, cancelled", _status),
-    "crew": Key("crew's name; * stands for anything", _name),
-    "queue": Key("queue's name; * stands for anything", _name),
+    "crew": Key("a crew's name; * stands for anything", _name),
+    "queue": Key("a queue's name; * stands for anything", _name),
     "is": Key("stuck, cancelling, scheduled, unpriced", _judgement, unites=False),
     "error": Key("words in the short error", unquoted, unites=False),
     "failure": Key("failed and resting tasks of one group of failures", _failure),
@@ -173,10 +173,10 @@ KEYS: dict[str, Key] = {
     "tokens": Key("tokens so far", _whole("tokens", 0, _LARGEST), _ORDERED),
     "attempts": Key("attempts begun", _whole("attempts", 0, 1_000), _ORDERED),
     "priority": Key("0 to 4", _priority, _ORDERED),
-    "worker": Key("worker's id; * stands for anything", _name),
-    "schedule": Key("schedule's name; * stands for anything", _name),
-    "key": Key("unique key; * stands for anything", _name),
-    "parent": Key("id of the task that it was fanned out from", _whole("parent", 1, _LARGEST)),
-    "id": Key("task's id", _whole("id", 1, _LARGEST), _ORDERED),
+    "worker": Key("a worker's id; * stands for anything", _name),
+    "schedule": Key("a schedule's name; * stands for anything", _name),
+    "key": Key("a unique key; * stands for anything", _name),
+    "parent": Key("the id of the task that it was fanned out from", _whole("parent", 1, _LARGEST)),
+    "id": Key("a task's id", _whole("id", 1, _LARGEST), _ORDERED),
 }
 """The keys of the grammar, the ones most used first."""

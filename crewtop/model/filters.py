@@ -108,6 +108,8 @@ def expand(text: str, views: Mapping[str, str]) -> str:
     if not first.startswith("@"):
         return text
     name = first.removeprefix("@")
+    if not views:
+        raise FilterError(f"no view is saved: {first!r} needs one under [views] in crewtop.toml, or {_TO_SEARCH}")
     if name not in views:
         raise FilterError(f"view {first!r} is unknown: {_instead(name, views, '@')}, or {_TO_SEARCH}")
     return views[name] + space + rest
@@ -176,7 +178,7 @@ def _instead(name: str, known: Iterable[str], mark: str = "") -> str:
     names = list(known)
     if meant := get_close_matches(name, names, 1, 0.6):
         return f"did you mean {mark}{meant[0]}"
-    return f"use one of {', '.join(mark + name for name in names)}" if names else "none is saved in [views]"
+    return f"use one of {', '.join(mark + name for name in names)}"
 
 
 SORTS: dict[str, str] = {

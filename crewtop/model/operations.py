@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -258,7 +259,10 @@ def _refused(rule: ActionRule, why: str, kind: str | None = None) -> Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A recorded operation: who wanted what, how far it has come. scope is the filter as typed, None for named ids."""
+    """A recorded operation: who wanted what, how far it has come.
+
+    argument is JSON; scope is the filter as typed, None for named ids.
+    """
 
     id: int
     action: Action
@@ -280,14 +284,59 @@ class Operation:
         """How many tasks it has not come to."""
         return self.total - self.done - self.refused
 
+    @property
+    def aim(self) -> str:
+        """What its argument says, as aim writes it; empty where there is nothing to say."""
+        if self.argument is None or self.action is Action.EDIT:
+            return ""
+        return aim(self.action, next(iter(json.loads(self.argument).values())))
 
-def summary(operation: Operation, refusals: Mapping[str, int]) -> str:
-    """How an operation stands: '480 retried, 20 refused: 20 key already held'. refusals: how many for which reason."""
+    @property
+    def what(self) -> str:
+        """What was wanted: 'move to bulk', 'priority 1', 'undo 7'."""
+        if self.undoes is not None:
+            return f"{self.action} {self.undoes}"
+        said = self.aim.removeprefix("to ") if self.action is Action.PRIORITY else f"{self.action} {self.aim}"
+        return said.strip() or str(self.action)
+
+
+def aim(action: Action, argument: str | float | None) -> str:
+    """What an order's argument says: 'to bulk', 'to priority 1', '60 a minute'; empty where there is nothing to say."""
+    match action:
+        case Action.MOVE:
+            return f"to {argument}"
+        case Action.PRIORITY:
+            return f"to priority {argument}"
+        case Action.RETRY if argument is not None:
+            return f"{argument} a minute"
+    return ""
+
+
+def effect_of(order: Order) -> str:
+    """What will happen to each task."""
+    match order.action:
+        case Action.MOVE:
+            return f"waits in {order.argument} from now on"
+        case Action.PRIORITY:
+            return f"is claimed by priority {order.argument} from now on"
+    return RULES[order.action].effect
+
+
+def summary(operation: Operation, refusals: Mapping[str, int], asked: int | None = None) -> str:
+    """How an operation stands: '480 retried, 20 refused: 20 key already held'.
+
+    refusals: how many for which reason; asked: how many tasks matched when the operator was asked, where it was over
+    all that match: those that have moved on since are not in it.
+    """
     parts = [f"{operation.done:,} {RULES[operation.action].past}"]
     if operation.refused:
         parts.append(f"{operation.refused:,} refused")
     if operation.left:
         parts.append(f"{operation.left:,} left as they were")
+    if asked is not None and asked > operation.total:
+        # A cancelling also takes along what its tasks fanned out, which was not counted.
+        least = "at least " if operation.action is Action.CANCEL else ""
+        parts.append(f"{least}{asked - operation.total:,} of the {asked:,} have moved on since")
     reasons = ", ".join(f"{n:,} {reason}" for reason, n in refusals.items())
     return ", ".join(parts) + (f": {reasons}" if reasons else "")
 
@@ -306,10 +355,9 @@ class ItemOutcome:
 
 @dataclass(frozen=True, slots=True)
 class OperationResult:
-    """A recorded operation: its id in the audit, and each task's outcome."""
+    """A recorded operation as it ended, and each task's outcome."""
 
-    operation_id: int
-    action: Action
+    operation: Operation
     items: tuple[ItemOutcome, ...]
 
     @property

@@ -48,7 +48,8 @@ def _everything(session: Session) -> Effect:
 
 
 def _undo(session: Session) -> Effect | Question:
-    return session.acting.undo()
+    shown = session.picture.shown
+    return session.acting.undo(shown.at if shown is not None else None)
 
 
 def _freeze(session: Session) -> None:

@@ -33,10 +33,11 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class ActOnAll:
-    """Apply an action to every task that matches and is as the operator saw it."""
+    """Apply an action to every task that matches and is as the operator saw it; asked: how many they were then."""
 
     order: Order
     matching: Matching
+    asked: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 
 from crewtop.model.completion import Completion, Names, complete
 from crewtop.model.filters import FilterError, TaskFilter, expand, parse
@@ -159,6 +160,23 @@ def names_known(snapshot: Snapshot | None, rows: Collection[TaskRow], views: Ite
         queues |= {queue.name for queue in snapshot.queues}
         workers |= {worker.id for worker in snapshot.workers}
     return Names(_typable(crews), _typable(queues), _typable(workers), views=tuple(views))
+
+
+def strangers(task_filter: TaskFilter, names: Names) -> list[str]:
+    """A sentence for each crew and queue of a filter that is not among the names that are known, nor a pattern."""
+    asked = (("crew", task_filter.crews, names.crews), ("queue", task_filter.queues, names.queues))
+    return [
+        _stranger(what, safe(name), known)
+        for what, wanted, known in asked
+        for name in wanted
+        if known and isinstance(name, str) and name not in known
+    ]
+
+
+def _stranger(what: str, name: str, known: Sequence[str]) -> str:
+    seen = "runs or has a worker" if what == "crew" else "is in use"
+    meant = get_close_matches(name, known, 1, 0.6)
+    return f"No {what} {name} {seen} now" + (f": did you mean {meant[0]}?" if meant else ".")
 
 
 def _typable(names: Iterable[str]) -> tuple[str, ...]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from crewtop import words
 from crewtop.model.money import Money
 from crewtop.text import masked, shown
+from crewtop.tui.actions import COMMANDS, key_name
+from crewtop.tui.keymap import Keymap
 from crewtop.tui.paint import Role, Span
 
 _ASCII_PICTURES = {
@@ -42,11 +44,13 @@ _ASCII_PICTURES = {
 class Manner:
     """One for all views, so that a choice changes all of them.
 
-    ascii_only is for terminals without Unicode; utc, or the times of this machine.
+    ascii_only is for terminals without Unicode; utc, or the times of this machine; keymap: the keys that sentences
+    name.
     """
 
     ascii_only: bool = False
     utc: bool = True
+    keymap: Keymap = field(default_factory=lambda: Keymap(COMMANDS))
 
     @property
     def cut(self) -> str:
@@ -56,6 +60,11 @@ class Manner:
     def glyph(self, picture: str) -> str:
         """A picture of ours, or its ASCII stand-in."""
         return _ASCII_PICTURES.get(picture, picture) if self.ascii_only else picture
+
+    def key(self, command: str) -> str:
+        """The key of a command as sentences write it; its name in the palette where the user took its keys away."""
+        key = self.keymap.key(command)
+        return key_name(key, self.ascii_only) if key is not None else f":{command}"
 
     def own(self, text: str) -> str:
         """Words of ours with their pictures replaced where the terminal has none."""

@@ -86,7 +86,8 @@ class Orders:
             async for operation in _begun(source, effect):
                 self._session.acting.progress = operation
                 self._changed()
-            self._session.ended(operation, await source.refusals(operation.id))
+            asked = effect.asked if isinstance(effect, ActOnAll) else None
+            self._session.ended(operation, await source.refusals(operation.id), asked)
         self._session.acting.progress = None
         self._changed()
         self._settled()

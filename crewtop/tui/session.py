@@ -12,7 +12,7 @@ from crewtop.model.operations import Action, Operation, OperationResult, Scope
 from crewtop.model.snapshot import Snapshot
 from crewtop.tui import title
 from crewtop.tui.acting import Acting
-from crewtop.tui.actions import COMMANDS, Command, View
+from crewtop.tui.actions import Command, View
 from crewtop.tui.doing import DOES
 from crewtop.tui.effects import CHANGES, Effect, Go, Open, Price, Say, promise
 from crewtop.tui.files import Files
@@ -49,7 +49,6 @@ class Session:
         self.manner = Manner(options.ascii, options.utc)
         self.interval = self.pause = options.interval
         self.wardrobe = Wardrobe(options)
-        self.keymap = Keymap(COMMANDS)
         self.alarms = 0
         self._alarming: set[str] = set()
         self.ways = Ways(pages(self.manner, options))
@@ -71,6 +70,11 @@ class Session:
     def view(self) -> View:
         """Its name."""
         return self.page.kind
+
+    @property
+    def keymap(self) -> Keymap:
+        """What each key does."""
+        return self.manner.keymap
 
     @property
     def commands(self) -> list[Command]:
@@ -107,7 +111,7 @@ class Session:
 
     def adopt(self, files: Files) -> None:
         """Take over the user's themes and keys, and say what is wrong in their files."""
-        self.keymap = files.keymap
+        self.manner.keymap = files.keymap
         problem = self.wardrobe.stock(list(files.themes))
         wrong: list[tuple[str, Role]] = [(safe(told), "watch") for told in (*files.problems, problem) if told]
         self.message = [told for told in self.message if told not in self._wrong_in_files] + wrong
@@ -130,9 +134,9 @@ class Session:
         self.acting.counting, self.message = None, []
         self._carry_out(about_all(asked, scope, self.manner))
 
-    def ended(self, operation: Operation, refusals: Mapping[str, int]) -> None:
-        """What became of an operation over all that matched, or of an undoing."""
-        self.message = self.acting.ended(operation, refusals)
+    def ended(self, operation: Operation, refusals: Mapping[str, int], asked: int | None = None) -> None:
+        """What became of an operation over all that matched (asked: how many did when it was asked), or an undoing."""
+        self.message = self.acting.ended(operation, refusals, asked)
 
     def say(self, text: str, role: Role = "text") -> None:
         """Tell the operator one line."""
@@ -171,7 +175,7 @@ class Session:
         if self.read_only:
             return "read-only: the database lets this role only look"
         if self.picture.back_in_time:
-            return "not done: this picture is of the past: p shows what is now"
+            return f"not done: this picture is of the past: {self.manner.key('freeze')} shows what is now"
         if self.stale:
             age = words.duration(float(int(self.picture.age)))
             return f"not done: the data is {age} old and the database does not answer"
@@ -235,6 +239,8 @@ class Session:
         if isinstance(outcome, CHANGES) and (reason := self.refusal()) is not None:
             self.say(reason, "watch")
             return None
+        if not isinstance(outcome, Question):
+            self.page.confirmed(outcome)
         return self._carry_out(outcome)
 
     def _in_view(self, name: str) -> Effect | Question | None:

@@ -44,7 +44,7 @@ class Ways:
         if self._as_come:
             self.tasks.narrow(TaskFilter())
         self._behind = [] if view is View.OVERVIEW else [self.pages[View.OVERVIEW]]
-        self._turn(self.pages[view])
+        self._turn(self.pages[view], anew=True)
 
     def narrowed(self, task_filter: TaskFilter) -> None:
         """Go into the tasks that match: from there back to where one was."""
@@ -83,9 +83,10 @@ class Ways:
             self.page is tasks and bool(self._came_with) and tasks.typed == self._came_with and not tasks.marks.things
         )
 
-    def _turn(self, page: Page) -> None:
+    def _turn(self, page: Page, *, anew: bool = False) -> None:
         if page is not self.page:
             self._last = self.page
+            page.come(anew)
         if page is not self.tasks and page.kind is not View.DETAIL:
             self._came_with = ""
         self.page = page

@@ -103,7 +103,7 @@ async def test_the_snapshot_as_json_has_every_field_and_no_secret(site: Site) ->
             "sort 'size' is unknown: use newest, oldest, cost, tokens, priority, id, crew, queue",
         ),
         (["tasks", "stauts:failed"], "filter key 'stauts' is unknown: did you mean status"),
-        (["tasks", "--view", "mine"], "view '@mine' is unknown: none is saved in [views]"),
+        (["tasks", "--view", "mine"], "no view is saved: '@mine' needs one under [views]"),
         (["tasks", "error:ghp_abcdefghijklmnopqrst"], "masked text cannot be searched for"),
         (["retry", "--filter", '""', "--yes"], "an empty filter would retry every task"),
         (["show", "42"], "there is no task 42: `crewtop tasks` lists them"),

@@ -72,7 +72,7 @@ def test_a_filter_means_what_is_typed(typed: str, meant: TaskFilter) -> None:
         ("priority:9", "priority '9' is out of range: use 0 to 4"),
         ("stauts:failed", "filter key 'stauts' is unknown: did you mean status, or put it in quotes to look for it"),
         ("zzz:1", "filter key 'zzz' is unknown: use one of status, crew, queue, .* or put it in quotes"),
-        ("crew:", "filter 'crew:' has no value: crew takes crew's name"),
+        ("crew:", "filter 'crew:' has no value: crew takes a crew's name"),
         ("age:1h", "filter 'age:1h' compares with ':': use age> or age>= or age< or age<=, or put it in quotes"),
         ("crew>a", "filter 'crew>a' compares with '>': use crew:, or put"),
         ("age>1", "age '1' is no duration: use 0s to 5200w, such as 90s, 5m, 2h, 3d, 1w"),
@@ -173,7 +173,7 @@ def test_a_saved_view_takes_the_place_of_its_name() -> None:
     assert expand("queue:q @late", views) == "queue:q @late"
     with pytest.raises(FilterError, match="view '@mien' is unknown: did you mean @mine, or put it in quotes"):
         expand("@mien", views)
-    with pytest.raises(FilterError, match="view '@x' is unknown: none is saved in"):
+    with pytest.raises(FilterError, match="no view is saved: '@x' needs one under"):
         expand("@x", {})
 
 

@@ -504,8 +504,8 @@ OPERATIONS = (
               1_240, 800, 4, None),
     Operation(7, Action.CANCEL, None, "done", ago(900), ago(899), "lee@ops2 (from 10.0.0.7)", "ops", "duplicate order",
               None, 1, 1, 0, None),
-    Operation(6, Action.MOVE, "bulk", "done", ago(4_000), ago(3_990), "dana@ops1", "ops", None, "queue:support",
-              96, 90, 6, None),
+    Operation(6, Action.MOVE, '{"queue": "bulk"}', "done", ago(4_000), ago(3_990), "dana@ops1", "ops", None,
+              "queue:support", 96, 90, 6, None),
 )  # fmt: skip
 
 ITEMS = (
@@ -598,7 +598,8 @@ class Shop:
         items = tuple(
             ItemOutcome(t.task_id, t.task_id not in self.refused, self.refused.get(t.task_id, "")) for t in targets
         )
-        return OperationResult(1, order.action, items)
+        done = sum(item.done is True for item in items)
+        return OperationResult(replace(operation(order.action, done, "done"), id=1), items)
 
     async def price(self, action: Action, matching: Matching) -> Scope:
         await self._reachable()
@@ -615,7 +616,7 @@ class Shop:
     async def undo(self, operation_id: int) -> AsyncIterator[Operation]:
         await self._reachable()
         self.undone.append(operation_id)
-        yield operation(Action.UNDO, 96, "done")
+        yield replace(operation(Action.UNDO, 96, "done"), undoes=operation_id)
 
     async def refusals(self, operation_id: int) -> dict[str, int]:
         await self._reachable()

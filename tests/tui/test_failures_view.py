@@ -10,7 +10,7 @@ from crewtop.model.failures import Failures
 from crewtop.model.filters import parse
 from crewtop.model.operations import Action, Matching, Order
 from crewtop.tui.actions import View
-from crewtop.tui.effects import Copy, Go, Price, Say
+from crewtop.tui.effects import ActOnAll, Copy, Go, Price, Say
 from crewtop.tui.manner import Manner
 from crewtop.tui.options import ScreenOptions
 from crewtop.tui.paint import width as cells_of
@@ -165,6 +165,68 @@ def test_nothing_else_slides_under_the_cursor() -> None:
     made.answer(made.want, replace(FAILURES, groups=FAILURES.groups[1:]))
     assert made.own("retry") == Say("no failure is under the cursor: choose one")
     assert made.do("open", 20) == Say("no failure is under the cursor: choose one")
+
+
+def without_the_first(made: Session) -> None:
+    made.page.answer(FailureList(24), replace(FAILURES, groups=FAILURES.groups[1:]))
+
+
+SECOND = Price(Order(Action.FAIL), Matching(parse("failure:0be177f2"), NOW), "failure:0be177f2")
+
+
+def test_a_group_that_its_own_retry_emptied_makes_room_for_the_next() -> None:
+    made = session()
+    asked = made.press("R")
+    assert isinstance(asked, Price)
+    made.priced(asked, SCOPE)
+    made.frame(100, 30)
+    assert isinstance(made.press("enter"), ActOnAll)
+    without_the_first(made)
+    assert made.press("F") == SECOND
+
+
+def test_a_question_that_was_dropped_makes_no_room() -> None:
+    made = session()
+    asked = made.press("R")
+    assert isinstance(asked, Price)
+    made.priced(asked, SCOPE)
+    made.press("escape")
+    without_the_first(made)
+    assert made.press("F") is None
+
+
+@pytest.mark.parametrize("way", [("2", "3"), ("enter", "escape"), ("4", "backspace")])
+def test_whoever_comes_back_begins_at_the_first_line_if_the_group_is_gone(way: tuple[str, ...]) -> None:
+    made = session()
+    for key in way:
+        made.press(key)
+    assert made.view is View.FAILURES
+    without_the_first(made)
+    assert made.press("F") == SECOND
+
+
+def test_whoever_comes_back_finds_the_cursor_where_it_was() -> None:
+    made = session()
+    for key in ("down", "2", "3"):
+        made.press(key)
+    without_the_first(made)
+    assert made.press("F") == SECOND
+
+
+def test_a_group_that_is_gone_before_one_leaves_is_no_trap() -> None:
+    made = session()
+    without_the_first(made)
+    assert made.press("F") is None
+    made.press("2")
+    made.press("3")
+    assert made.press("F") == SECOND
+
+
+def test_after_all_groups_are_gone_the_next_one_has_the_cursor() -> None:
+    made = session()
+    made.page.answer(FailureList(24), replace(FAILURES, groups=()))
+    without_the_first(made)
+    assert made.press("F") == SECOND
 
 
 def test_a_click_goes_to_a_group_and_another_one_opens_it() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -46,7 +47,7 @@ def picture(made: Session, width: int = 160, height: int = 30) -> str:
 def test_an_operation_is_told_in_a_line() -> None:
     shown = picture(session())
     assert "1 under way" in shown
-    row = next(line for line in shown.split("\n") if "move bulk" in line)
+    row = next(line for line in shown.split("\n") if "move to bulk" in line)
     for said in ("6", "✓ done", "90/96", "dana@ops1", "queue:support", "1h"):
         assert said in row
     running = next(line for line in shown.split("\n") if "800/1,240" in line)
@@ -92,7 +93,7 @@ def test_u_takes_back_the_operation_under_the_cursor_and_not_the_last_one() -> N
     made = session()
     assert keys(made, "down", "down", "u") is None
     assert isinstance(made.overlay, Question)
-    assert "Undo move of 90 tasks" in picture(made)
+    assert "Undo operation 6: move of 90 tasks to bulk, 1h" in picture(made)
     assert made.press("enter") == Undo(6)
 
 
@@ -116,7 +117,38 @@ def test_enter_opens_an_operation_and_escape_leaves_it() -> None:
     assert "and 1,237 more" in shown
     made.press("escape")
     assert made.view is View.OPERATIONS
-    assert "move bulk" in picture(made)
+    assert "move to bulk" in picture(made)
+
+
+def test_opened_by_its_key_it_begins_with_what_is_under_way() -> None:
+    first = replace(DONE, id=12)
+    made = session([first, *OPERATIONS])
+    assert made.page.do("copy", 20) == Copy("9")
+    made = session([first, DONE])
+    assert made.page.do("copy", 20) == Copy("12")
+
+
+def test_opened_again_it_begins_anew_and_the_way_back_does_not() -> None:
+    made = session()
+    keys(made, "down", "down", "2", "backspace")
+    assert made.page.do("copy", 20) == Copy("6")
+    keys(made, "2", "7")
+    assert made.page.do("copy", 20) == Copy("9")
+    made.page.answer(OperationList(100), (replace(RUNNING, id=12), *OPERATIONS))
+    assert made.page.do("copy", 20) == Copy("9")  # a key was pressed meanwhile: nothing slides under the cursor
+    keys(made, "2", "7")
+    made.page.answer(OperationList(100), (replace(RUNNING, id=13), *OPERATIONS))
+    assert made.page.do("copy", 20) == Copy("13")
+
+
+def test_its_key_leads_from_an_open_operation_back_to_the_list() -> None:
+    made = session()
+    keys(made, "down", "enter")
+    assert made.page.want == OutcomeList(7, 1_000)
+    keys(made, "7")
+    assert made.view is View.OPERATIONS
+    assert made.page.want == OperationList(100)
+    assert made.page.do("copy", 20) == Copy("7")
 
 
 def test_an_outcome_opens_its_task() -> None:
@@ -156,7 +188,7 @@ def test_the_cursor_stays_with_its_operation() -> None:
 
 def test_a_click_goes_to_an_operation_and_another_one_opens_it() -> None:
     made = session()
-    y = next(i for i, line in enumerate(made.page.lines(120, 20)) if "move bulk" in line.text)
+    y = next(i for i, line in enumerate(made.page.lines(120, 20)) if "move to bulk" in line.text)
     made.page.click(y)
     made.page.click(y)
     assert made.page.want == OutcomeList(6, 1_000)
@@ -168,7 +200,9 @@ def test_before_anybody_acted_it_says_so() -> None:
 
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_hostile_text_is_a_picture(hostile: str) -> None:
-    nasty = replace(DONE, argument=hostile, actor=hostile, reason=hostile, scope=hostile, role=hostile)
+    nasty = replace(
+        MOVED, id=7, argument=json.dumps({"queue": hostile}), actor=hostile, reason=hostile, scope=hostile, role=hostile
+    )
     made = session([nasty])
     assert picture(made, 200).replace("\n", "").isprintable()
     made.press("enter")

@@ -13,7 +13,7 @@ from crewtop.tui.effects import Act, ActOnAll, Open, Price, Say
 from crewtop.tui.manner import Manner
 from crewtop.tui.views.chooser import Arranger, Choice, Chooser
 from crewtop.tui.views.question import Question, about_all, about_argument, about_id, about_tasks, about_undo
-from tests.tui.fixtures import SCOPE, TASKS, task, usd
+from tests.tui.fixtures import NOW, SCOPE, TASKS, ago, operation, task, usd
 
 FAILED = tuple(task(i, "failed", crew=f"crew-{i % 3}", cost=usd("0")) for i in range(100, 112))
 
@@ -122,7 +122,7 @@ def test_all_that_match_are_asked_about_in_words_as_of_a_moment() -> None:
     shown = text(about_scope(SCOPE))
     for words in (
         "Retry all 96 failed tasks",
-        "crew:research   248 others stay as they are   as of 14:02:11Z",
+        "crew:research   248 other tasks that could be retried stay as they are   as of 14:02:11Z",
         "48000   47999",
         "and 88 more",
         "each runs again now",
@@ -135,7 +135,8 @@ def test_all_that_match_are_asked_about_in_words_as_of_a_moment() -> None:
 def test_one_is_not_many() -> None:
     one = replace(SCOPE, count=1, statuses={"failed": 1}, sample=(5,), newcomers=1, others=1)
     shown = text(about_scope(one))
-    for words in ("Retry all 1 failed task ", "1 other stays as it is", "1 that came since", "is not included"):
+    other = "1 other task that could be retried stays as it is"
+    for words in (" Retry 1 failed task ", other, "1 that came since", "is not included"):
         assert words in shown
     assert "each" not in shown
     assert "its last attempt cost about" in shown
@@ -170,8 +171,15 @@ def test_a_task_is_opened_by_its_number(keys: str, outcome: object) -> None:
 
 
 def test_undoing_says_what_is_undone() -> None:
-    assert about_undo(7, Action.RETRY, 1).title == "Undo retry of 1 task"
-    assert about_undo(7, Action.PRIORITY, 96).title == "Undo new priority of 96 tasks"
+    moved = replace(operation(Action.MOVE, 2_793, "done"), id=4, argument='{"queue": "bulk"}', at=ago(190))
+    assert about_undo(moved, NOW).title == "Undo operation 4: move of 2,793 tasks to bulk, 3m ago"
+    assert about_undo(operation(Action.RETRY, 1), None).title == "Undo operation 7: retry of 1 task"
+    urgent = replace(operation(Action.PRIORITY, 96, "done"), argument='{"priority": 1}')
+    assert about_undo(urgent, None).title == "Undo operation 7: change of 96 tasks to priority 1"
+
+
+def test_a_move_says_where_the_tasks_will_wait() -> None:
+    assert "waits in quick from now on" in text(asked(Action.MOVE, (task(7, "pending"),), "quick"))
 
 
 @pytest.mark.parametrize("cells", [40, 60, 80, 120])

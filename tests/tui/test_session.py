@@ -124,10 +124,10 @@ def test_all_that_match_are_another_key_than_the_marked_ones() -> None:
     made.priced(asked, SCOPE)
     shown = picture(made)
     assert "Retry all 96 failed tasks" in shown
-    assert "crew:research   248 others stay as they are" in shown
+    assert "crew:research   248 other tasks that could be retried stay as they are" in shown
     assert "≥ $4.10" in shown
     assert "30 that came since the list was drawn are not included" in shown
-    assert keys(made, "enter") == ActOnAll(asked.order, asked.matching)
+    assert keys(made, "enter") == ActOnAll(asked.order, asked.matching, 96)
     keys(made, "R")
     assert "Retry all" not in picture(made)
 
@@ -146,7 +146,7 @@ def test_a_large_action_is_confirmed_by_typing_its_count() -> None:
     assert isinstance(asked, Price)
     made.priced(asked, replace(SCOPE, count=12_300))
     assert keys(made, "enter") is None
-    assert keys(made, *"12300", "enter") == ActOnAll(asked.order, asked.matching)
+    assert keys(made, *"12300", "enter") == ActOnAll(asked.order, asked.matching, 12_300)
     assert keys(made, "A", "R") == asked
     made.priced(asked, replace(SCOPE, count=0))
     assert "nothing to retry matches no filter" in picture(made)
@@ -167,9 +167,9 @@ def test_where_to_is_asked_first() -> None:
 def test_the_last_operation_can_be_taken_back_and_a_delete_cannot() -> None:
     made = session()
     keys(made, "u")
-    assert "done nothing that could be undone" in picture(made)
+    assert "this screen has nothing left to undo: what others did is in 7 Operations" in picture(made)
     made.ended(operation(Action.RETRY, 96, "done"), {})
-    assert "96 retried (operation 7)" in picture(made)
+    assert "96 retried (operation 7); u undoes it" in picture(made)
     assert keys(made, "u", "enter") == Undo(7)
     made.ended(operation(Action.DELETE, 96, "done"), {})
     keys(made, "u")
@@ -187,15 +187,62 @@ def test_a_queue_is_paused_and_goes_on_from_the_overview() -> None:
     assert keys(made, "P") is None
     assert "nothing more is claimed from it: 812 ready; 20 running go on" in picture(made)
     assert keys(made, "enter") == PauseQueue("support", True)
-    assert keys(made, "down", "P", "enter") == PauseQueue("research", False)
+    assert keys(made, "down", "down", "P", "enter") == PauseQueue("research", False)
+def test_u_goes_to_the_newest_operation_that_is_not_undone_yet() -> None:
+    made = session()
+    for number in (3, 4):
+        made.ended(replace(operation(Action.RETRY, 96, "done"), id=number), {})
+    assert keys(made, "u", "enter") == Undo(4)
+    made.ended(replace(operation(Action.UNDO, 96, "done"), id=5, undoes=4), {})
+    assert "96 undone (operation 5)" in picture(made)
+    assert "undoes it" not in picture(made)
+    assert keys(made, "u", "enter") == Undo(3)
+    made.ended(replace(operation(Action.UNDO, 96, "done"), id=6, undoes=3), {})
+    assert keys(made, "u") is None
+    assert "nothing left to undo" in picture(made)
+
+
+def test_before_a_delete_that_cannot_be_undone_it_is_said_what_was() -> None:
+    made = session()
+    made.ended(operation(Action.RETRY, 96, "done"), {})
+    made.ended(replace(operation(Action.DELETE, 96, "done"), id=8), {})
+    assert "undoes it" not in picture(made)
+    assert keys(made, "u") is None
+    assert "a delete cannot be undone: operation 7 was before it: 7 Operations" in picture(made)
+
+
+def test_what_changed_nothing_is_nothing_to_undo() -> None:
+    made = session()
+    made.ended(operation(Action.RETRY, 96, "done"), {})
+    made.ended(replace(operation(Action.FAIL, 0, "done"), id=8), {})
+    assert "undoes it" not in picture(made)
+    assert keys(made, "u", "enter") == Undo(7)
+
+
+def test_those_that_started_while_the_count_was_typed_are_told() -> None:
+    made = session()
+    made.ended(operation(Action.RETRY, 96, "done"), {}, 2_889)
+    assert "96 retried, 2,793 of the 2,889 have moved on since (operation 7)" in picture(made)
+    made.ended(operation(Action.CANCEL, 96, "done"), {}, 97)
+    assert "at least 1 of the 97 have moved on since" in picture(made)
+
+
+def test_sentences_name_the_users_own_keys(tmp_path: Path) -> None:
+    made = session()
+    keys_file = tmp_path / "keys.toml"
+    keys_file.write_text('undo = ["ctrl+t"]\nfreeze = []')
+    made.adopt(Files(ScreenOptions(keys_file=keys_file)))
+    made.ended(operation(Action.RETRY, 96, "done"), {})
+    assert "^T undoes it" in picture(made)
+
+
 
 
 def test_the_outcome_is_said_task_by_task() -> None:
     made = session()
     made.acted(
         OperationResult(
-            1,
-            Action.RETRY,
+            operation(Action.RETRY, 1, "done"),
             (ItemOutcome(5, True, ""), ItemOutcome(7, False, "not retried: completed 0.3s ago")),
         )
     )
@@ -481,7 +528,7 @@ def test_marks_made_meanwhile_outlive_the_outcome_of_something_else() -> None:
     made = session()
     keys(made, "2", *["down"] * 9, "space", "space")
     done = ItemOutcome(47_802, True, "retried")
-    made.acted(OperationResult(3, Action.RETRY, (done,)))
+    made.acted(OperationResult(operation(Action.RETRY, 1, "done"), (done,)))
     assert list(made.tasks.marks.things) == [47_801]
     made.ended(operation(Action.RETRY, 96, "done"), {})
     assert list(made.tasks.marks.things) == [47_801]

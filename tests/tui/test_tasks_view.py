@@ -60,6 +60,38 @@ def test_what_may_come_next_is_shown_while_one_types_and_gone_after() -> None:
     assert session.frame(120, 40)[4].text.strip() == ""
 
 
+def test_a_filter_is_opened_again_to_add_a_word() -> None:
+    session = opened()
+    press(session, "/", *"crew:support", "enter", "/", *"is:stuck", "enter")
+    assert session.tasks.typed == "crew:support is:stuck"
+    press(session, "/", "enter")
+    assert session.tasks.typed == "crew:support is:stuck"
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("crew:suport", "No crew suport runs or has a worker now: did you mean support?"),
+        ("queue:resarch", "No queue resarch is in use now: did you mean research?"),
+        ("queue:zzzz", "No queue zzzz is in use now."),
+    ],
+)
+def test_a_name_that_nothing_has_is_pointed_out(typed: str, said: str) -> None:
+    session = opened()
+    press(session, "/", *typed, "enter")
+    answer(session.tasks, ())
+    assert said in picture(session)
+
+
+@pytest.mark.parametrize("typed", ["crew:support", "queue:zz*", "!queue:zzzz", ""])
+def test_known_names_and_patterns_are_not(typed: str) -> None:
+    session = opened()
+    press(session, "/", *typed, "enter")
+    answer(session.tasks, ())
+    assert "No crew" not in picture(session)
+    assert "No queue" not in picture(session)
+
+
 def test_a_wrong_filter_stays_open_and_says_why() -> None:
     session = opened()
     press(session, "/", *"status:", "enter")
@@ -102,7 +134,7 @@ def test_an_unknown_view_is_no_filter() -> None:
     session = opened()
     press(session, "/", *"@what", "enter")
     assert session.tasks.edit is not None
-    assert "view '@what' is unknown" in picture(session)
+    assert "no view is saved: '@what'" in picture(session)
 
 
 def test_a_paste_is_completed_like_what_is_typed() -> None:

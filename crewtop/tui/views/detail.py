@@ -229,7 +229,7 @@ class Detail(Page):
     def lines(self, width: int, height: int) -> list[Line]:
         """The view in so many cells and lines."""
         if self.detail is None:
-            text = f"there is no task {self.task_id} any more" if self.gone else self.problem or "loading the task"
+            text = f"there is no task {self.task_id}" if self.gone else self.problem or "loading the task"
             return [line("  ", Span(text, "muted"))]
         note = self.problem or (self._reader.note if self._reads else "")
         head = detail_head.lines(self.detail, self.pane, note, width, height, self.manner, self.gone)

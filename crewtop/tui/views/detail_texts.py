@@ -117,7 +117,9 @@ class Texts:
             return ""
         here = len(excerpt.text.encode("utf-8", "surrogatepass"))
         folds = ", JSON folds when all is here" if pane in ("inputs", "result") else ""
-        more = "m loads more" + folds if len(excerpt.text) < MOST_CHARACTERS else "w saves all, v reads all"
+        key = self.manner.key
+        whole = f"{key('save')} saves all, {key('pager')} reads all"
+        more = f"{key('more')} loads more{folds}" if len(excerpt.text) < MOST_CHARACTERS else whole
         return f"showing {words.size(here)} of {words.size(excerpt.size)}, {more}"
 
     def more(self, pane: str) -> Effect:
@@ -126,7 +128,8 @@ class Texts:
         if excerpt is None or where is None or excerpt.whole:
             return Say("all of it is here")
         if len(excerpt.text) >= MOST_CHARACTERS:
-            return Say(f"no more than {words.size(MOST_CHARACTERS)} are shown here: w saves all of it, v reads it")
+            whole = f"{self.manner.key('save')} saves all of it, {self.manner.key('pager')} reads it"
+            return Say(f"no more than {words.size(MOST_CHARACTERS)} are shown here: {whole}")
         return LoadBody(self.task_id, where[0], where[1], min(MOST_CHARACTERS, max(65_536, len(excerpt.text) * 4)))
 
     def whole(self, pane: str) -> Whole | None:

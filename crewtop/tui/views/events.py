@@ -237,7 +237,7 @@ class Events(Page):
 
     def _nothing(self) -> str:
         if self.typed and self._kept:
-            return "No event matches. Esc drops the filter."
+            return f"No event matches. {self.manner.key('back')} drops the filter."
         return "Nothing has happened since this screen began."
 
     def _head(self, width: int) -> Line:

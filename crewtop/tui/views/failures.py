@@ -11,7 +11,7 @@ from crewtop.model.operations import ON_TASKS, Action, Matching, Order
 from crewtop.tui.actions import View
 from crewtop.tui.charts import area
 from crewtop.tui.columns import Cell, Column, fit, heading, row
-from crewtop.tui.effects import Copy, Effect, Go, Price, Say
+from crewtop.tui.effects import ActOnAll, Copy, Effect, Go, Price, Say
 from crewtop.tui.manner import Manner, data, safe
 from crewtop.tui.paint import BLANK, Line, Part, Span, Spans, bar, clip_spans, joined, line, spread
 from crewtop.tui.reading import readable, wrapped
@@ -40,7 +40,11 @@ COLUMNS = (
 
 
 class FailureGroups(Page):
-    """State of the view: the window, the groups, the cursor."""
+    """State of the view: the window, the groups, the cursor.
+
+    A cursor whose group fails no more stands on nothing, so that no key hits another group, unless that is no surprise:
+    when the operator has just come, or has acted on that group.
+    """
 
     kind = View.FAILURES
     columns = COLUMNS
@@ -53,6 +57,18 @@ class FailureGroups(Page):
         self._answered: Want | None = None
         self._groups: dict[str, FailureGroup] = {}
         self._first_row = 0
+        self._come = False
+        self._acted_on: str | None = None
+
+    def come(self, anew: bool) -> None:
+        """The cursor begins at the first line if its group is gone meanwhile."""
+        self._come = True
+        self._settle()
+
+    def confirmed(self, effect: Effect) -> None:
+        """The group that was asked about may be empty soon."""
+        if isinstance(effect, ActOnAll):
+            self._acted_on = self.selection.cursor
 
     @property
     def want(self) -> Want:
@@ -71,6 +87,18 @@ class FailureGroups(Page):
         self.failures, self._answered, self.problem = answer, want, ""
         self._groups = {group.key: group for group in answer.groups}
         self.selection.update(tuple(self._groups))
+        self._settle()
+        self._come = False
+
+    def _settle(self) -> None:
+        """Let a cursor whose group is gone go on where that is no surprise."""
+        if self.selection.cursor is None or self._current is not None:
+            return
+        if self._come or not self._groups:
+            self.selection.restart()
+            self.selection.update(tuple(self._groups))
+        elif self._acted_on == self.selection.cursor:
+            self.selection.place(self.selection.position)
 
     @property
     def _current(self) -> FailureGroup | None:
@@ -78,7 +106,9 @@ class FailureGroups(Page):
 
     def do(self, command: str, height: int) -> Effect | None:
         """Obey a command."""
+        self._come = False
         if moved(self.selection, command, height):
+            self._acted_on = None
             return None
         if command == "window":
             windows = list(WINDOWS)
@@ -102,6 +132,7 @@ class FailureGroups(Page):
         """Actions are for all tasks of the group; a retry is for those that do not run again by themselves."""
         if command not in ON_TASKS:
             return None
+        self._come = False
         group, failures, action = self._current, self.failures, Action(command)
         if group is None or failures is None:
             return Say("no failure is under the cursor: choose one")
@@ -201,15 +232,15 @@ class FailureGroups(Page):
         ]
 
     def _keys(self, width: int) -> Line:
-        keys = (
-            (self.manner.glyph("⏎"), "lists them"),
-            ("R", "retries the failed ones"),
-            ("C", "cancels those that back off"),
-            ("y", "copies the error"),
+        commands = (
+            ("open", "lists them"),
+            ("retry", "retries the failed ones"),
+            ("cancel", "cancels those that back off"),
+            ("copy", "copies the error"),
         )
         parts = [
-            Part(place, joined(Span(key, "accent", True), Span(f" {does}", "muted")))
-            for place, (key, does) in enumerate(keys)
+            Part(place, joined(Span(self.manner.key(command), "accent", True), Span(f" {does}", "muted")))
+            for place, (command, does) in enumerate(commands)
         ]
         return line("  ", bar(parts, width - 4))
 

@@ -9,12 +9,12 @@ from crewtop import words
 from crewtop.model.operations import NEVER_UNDONE, Operation
 from crewtop.tui.actions import View
 from crewtop.tui.columns import Cell, Column, fit, heading, row
-from crewtop.tui.effects import Copy, Effect, Halt, Resume, Say
+from crewtop.tui.effects import Copy, Effect, Go, Halt, Resume, Say
 from crewtop.tui.manner import Manner, data, safe
 from crewtop.tui.paint import BLANK, Line, Role, Span, joined, line, spread
 from crewtop.tui.selection import Selection
 from crewtop.tui.views.cells import aged, count, lead, moved, said
-from crewtop.tui.views.outcomes import MOST_OUTCOMES, OUTCOME_COLUMNS, Outcomes, state_spans, what
+from crewtop.tui.views.outcomes import MOST_OUTCOMES, OUTCOME_COLUMNS, Outcomes, state_spans
 from crewtop.tui.views.page import Page
 from crewtop.tui.views.question import Question, about_undo
 from crewtop.tui.wants import OperationList, OutcomeList, Want
@@ -26,7 +26,7 @@ BAR_CELLS = 8
 
 COLUMNS = (
     Column("ID", 4, right=True, most=8, about="The operation's number, as crewtop operations knows it"),
-    Column("ACTION", 7, most=20, grow=2, about="What was wanted of the tasks"),
+    Column("ACTION", 7, most=24, grow=8, about="What was wanted of the tasks"),
     Column("STATE", 11, about="Whether it is under way, paused, cancelled or done"),
     Column("DONE", 9, right=True, most=13, about="How many tasks it has changed, of how many"),
     Column("PROGRESS", BAR_CELLS, 5, about="How many tasks it has come to, done or refused"),
@@ -53,6 +53,23 @@ class Operations(Page):
         self._open: Outcomes | None = None
         self._list_is_next = False
         self._first_row = 0
+        self._come = False
+
+    def come(self, anew: bool) -> None:
+        """Opened by its name, it shows the list, and in it what is under way."""
+        if anew:
+            self._close()
+            self._come = True
+            self._choose()
+
+    def _close(self) -> None:
+        self._open, self._list_is_next = None, False
+
+    def _choose(self) -> None:
+        """The cursor goes to the newest operation that is under way, or else to the newest of all."""
+        under_way = (o.id for o in (self._operations or {}).values() if o.state in _UNDER_WAY)
+        if self._operations:
+            self.selection.place(self.selection.keys.index(next(under_way, self.selection.keys[0])))
 
     @property
     def want(self) -> Want:
@@ -81,6 +98,9 @@ class Operations(Page):
     def _take(self, operations: Sequence[Operation]) -> None:
         self._operations = {operation.id: operation for operation in operations}
         self.selection.update(tuple(self._operations))
+        if self._come:
+            self._choose()
+        self._come = False
         if self._open is not None:
             self._open.operation = self._operations.get(self._open.operation.id, self._open.operation)
 
@@ -97,10 +117,11 @@ class Operations(Page):
 
     def do(self, command: str, height: int) -> Effect | Question | None:
         """Obey a command."""
+        self._come = False
         if self._open is not None and command not in ("back", "halt", "call_off"):
             return self._open.do(command, height)
         if command == "back":
-            self._open, self._list_is_next = None, False
+            self._close()
             return None
         if moved(self.selection, command, height):
             return None
@@ -115,7 +136,7 @@ class Operations(Page):
             case "halt":
                 return _halt(operation)
             case "call_off":
-                return _call_off(operation)
+                return _call_off(operation, self.manner)
         return None
 
     def click(self, y: int) -> Effect | Question | None:
@@ -124,7 +145,11 @@ class Operations(Page):
         return self.do("open", 1) if rows.click(y - self._first_row) else None
 
     def own(self, command: str) -> Effect | Question | None:
-        """Undo is for the operation under the cursor."""
+        """Undo is for the operation under the cursor; the view's own key leads back to the list."""
+        self._come = False
+        if command == self.kind and self._open is not None:
+            self._close()
+            return Go(self.kind)
         if command != "undo":
             return None
         operation = self._current
@@ -133,10 +158,11 @@ class Operations(Page):
         if operation.action in NEVER_UNDONE:
             return Say(f"not undone: operation {operation.id} was to {operation.action}, which is for good", "watch")
         if operation.state in _UNDER_WAY:
-            return Say(f"not undone: operation {operation.id} is {operation.state}: C cancels what is left", "watch")
+            cancels = f"{self.manner.key('call_off')} cancels what is left"
+            return Say(f"not undone: operation {operation.id} is {operation.state}: {cancels}", "watch")
         if not operation.done:
             return Say(f"not undone: operation {operation.id} has changed no task", "watch")
-        return about_undo(operation.id, operation.action, operation.done)
+        return about_undo(operation, self.snapshot.at if self.snapshot is not None else None)
 
     def lines(self, width: int, height: int) -> list[Line]:
         """The view in so many cells and lines."""
@@ -174,7 +200,7 @@ class Operations(Page):
         age = (self.snapshot.at - operation.at).total_seconds() if self.snapshot is not None else None
         return [
             Span(str(operation.id), "link"),
-            data(what(operation), "text", True),
+            data(operation.what, "text", True),
             state_spans(operation, self.manner),
             joined(words.compact(operation.done), Span(f"/{words.compact(operation.total)}", "muted")),
             _progress(operation, self.manner),
@@ -203,10 +229,10 @@ def _halt(operation: Operation) -> Effect:
     return Say(f"not paused: operation {operation.id} is {operation.state}", "watch")
 
 
-def _call_off(operation: Operation) -> Effect | Question:
+def _call_off(operation: Operation, manner: Manner) -> Effect | Question:
     if operation.state not in _UNDER_WAY:
         return Say(f"nothing to cancel: operation {operation.id} is {operation.state}", "watch")
     left = f"{words.count(operation.left)} of its {words.count(operation.total)} tasks stay as they are"
-    stays = f"{left}; what it has done to {words.count(operation.done)} stays done: u undoes that"
-    title = f"Cancel what is left of operation {operation.id}: {safe(what(operation))}"
+    stays = f"{left}; what it has done to {words.count(operation.done)} stays done: {manner.key('undo')} undoes that"
+    title = f"Cancel what is left of operation {operation.id}: {safe(operation.what)}"
     return Question(title, ((Span(stays, "muted"),),), "cancel it", Halt(operation.id, "cancel"))

@@ -29,12 +29,6 @@ _OUTCOMES: dict[bool | None, tuple[str, str, Role]] = {
 }
 
 
-def what(operation: Operation) -> str:
-    """What was wanted, as written in the database: 'move bulk', 'undo 7'."""
-    object_ = operation.undoes if operation.undoes is not None else operation.argument
-    return str(operation.action) if object_ is None else f"{operation.action} {object_}"
-
-
 class Outcomes:
     """State: the operation as last seen, its outcomes (None until they come), and the cursor on one of them."""
 
@@ -97,7 +91,7 @@ def _cells(item: ItemOutcome, manner: Manner) -> list[Cell]:
 
 
 def _facts(operation: Operation, manner: Manner) -> list[Spans]:
-    title = joined("  ", Span(f"OPERATION {operation.id}  ", "muted"), data(what(operation), "text", True))
+    title = joined("  ", Span(f"OPERATION {operation.id}  ", "muted"), data(operation.what, "text", True))
     counts = bar(
         [
             Part(0, state_spans(operation, manner)),

@@ -40,6 +40,12 @@ class Page:
         """Show a new snapshot."""
         self.snapshot = snapshot
 
+    def come(self, anew: bool) -> None:
+        """It is opened from another view: anew by its own name, or as the way back or on to where the operator was."""
+
+    def confirmed(self, effect: Effect) -> None:
+        """What was asked about in it is done now."""
+
     @property
     def want(self) -> Want | None:
         """What it wants to be told now."""

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from crewtop import words
 from crewtop.model import filters
 from crewtop.model.money import Money, total
-from crewtop.model.operations import RULES, Action, Order, Scope, Target, must_be_typed
+from crewtop.model.operations import RULES, Action, Operation, Order, Scope, Target, aim, effect_of, must_be_typed
 from crewtop.model.snapshot import QueueRow, TaskRow
 from crewtop.tui.edit import LineEdit
 from crewtop.tui.effects import Act, ActOnAll, Drain, Effect, Open, PauseQueue, Price, Say, Undo
 from crewtop.tui.manner import Manner, safe
 from crewtop.tui.paint import Line, Span, Spans, clip, clip_spans, joined, padded, spread, width
 from crewtop.tui.reading import wrapped
+from crewtop.tui.views.cells import coarse
 
 SAMPLE = 8
 """Tasks that a question names."""
@@ -138,7 +140,7 @@ def about_tasks(order: Order, tasks: Sequence[TaskRow], manner: Manner) -> Quest
         return Say(f"nothing to {action.verb}: {_reasons(action, unfit)}; it has to be {eligible}", "watch")
     cost = total(task.cost.per(max(1, task.attempt)) for task in fit)
     statuses = Counter(str(task.status) for task in fit)
-    said = [_sample(fit, manner), *_counted(statuses), *_effect(action, len(fit), cost, manner)]
+    said = [_sample(fit, manner), *_counted(statuses), *_effect(order, len(fit), cost, manner)]
     if unfit:
         said.append((Span(f"not included: {_reasons(action, unfit)}", "watch"),))
     return Question(
@@ -164,19 +166,20 @@ def about_all(asked: Price, scope: Scope, manner: Manner) -> Question | Say:
         return Say(f"nothing to {action.verb} matches {typed}{why}", "watch")
     count = scope.count
     left = count - len(scope.sample[:SAMPLE])
+    verb = action.verb.capitalize() + (" all" if count > 1 else "")
     said = [
-        joined(Span(f"{typed}   ", "text", True), *_meaning(asked), *_others(scope), _as_of(scope, manner)),
+        joined(Span(f"{typed}   ", "text", True), *_meaning(asked), *_others(action, scope), _as_of(scope, manner)),
         joined(*(Span(f"{task_id}   ", "link") for task_id in scope.sample[:SAMPLE]), _more(left)),
         *_counted(scope.statuses),
-        *_effect(action, count, scope.cost, manner),
+        *_effect(asked.order, count, scope.cost, manner),
     ]
     if scope.newcomers:
         said.append((Span(f"{came} not included", "watch"),))
     return Question(
-        title=f"{action.verb.capitalize()} all {_what(scope.statuses, count)}{_to(asked.order)}",
+        title=f"{verb} {_what(scope.statuses, count)}{_to(asked.order)}",
         said=tuple(said),
         verb=action.verb,
-        effect=ActOnAll(asked.order, asked.matching),
+        effect=ActOnAll(asked.order, asked.matching, count),
         type_in=str(count) if not asked.typed.strip() or must_be_typed(action, count, scope.cost) else "",
     )
 
@@ -206,11 +209,14 @@ def about_id() -> Question:
     return Blank("Open which task?", (said,), "id", Say(""), then=read, enter="open")
 
 
-def about_undo(operation_id: int, action: Action, done: int) -> Question:
-    """The question before an operation is taken back."""
-    what = "new priority" if action is Action.PRIORITY else action
-    title = f"Undo {what} of {words.count(done)} {_tasks(done)}"
-    return Question(title, (_does(Action.UNDO, done),), "undo", Undo(operation_id))
+def about_undo(operation: Operation, now: datetime | None) -> Question:
+    """The question before an operation is taken back; now by the database's clock, None where it has not told."""
+    done = operation.done
+    ago = f", {coarse((now - operation.at).total_seconds())} ago" if now is not None else ""
+    aimed = safe(f" {operation.aim}".rstrip())
+    change = "change" if operation.action is Action.PRIORITY else operation.action
+    title = f"Undo operation {operation.id}: {change} of {words.count(done)} {_tasks(done)}{aimed}{ago}"
+    return Question(title, (_does(Order(Action.UNDO), done),), "undo", Undo(operation.id))
 
 
 def about_pause(queue: QueueRow) -> Question:
@@ -244,16 +250,16 @@ def about_drain(worker_id: str, host: str, busy: int, manner: Manner) -> Questio
     )
 
 
-def _effect(action: Action, count: int, cost: Money, manner: Manner) -> list[Spans]:
-    said: list[Spans] = [_does(action, count)]
+def _effect(order: Order, count: int, cost: Money, manner: Manner) -> list[Spans]:
+    said: list[Spans] = [_does(order, count)]
     if cost.calls:
         whose = "their last attempts" if count > 1 else "its last attempt"
         said.append(joined(Span(f"{whose} cost about ", "muted"), Span(manner.money(cost), "money")))
     return said
 
 
-def _does(action: Action, count: int) -> Spans:
-    return (Span(("each " if count > 1 else "") + RULES[action].effect, "muted"),)
+def _does(order: Order, count: int) -> Spans:
+    return (Span(("each " if count > 1 else "") + safe(effect_of(order)), "muted"),)
 
 
 def _meaning(asked: Price) -> Spans:
@@ -263,11 +269,13 @@ def _meaning(asked: Price) -> Spans:
     return (Span(safe(filters.words(asked.matching.task_filter)) + "   ", "text"),)
 
 
-def _others(scope: Scope) -> Spans:
+def _others(action: Action, scope: Scope) -> Spans:
+    """What could be acted on as well but does not match, in whichever of the action's statuses it is."""
     if not scope.others:
         return ()
-    stay = "1 other stays as it is" if scope.others == 1 else f"{words.count(scope.others)} others stay as they are"
-    return (Span(f"{stay}   ", "muted"),)
+    others = f"{words.count(scope.others)} other {_tasks(scope.others)} that could be {RULES[action].past}"
+    stay = "stays as it is" if scope.others == 1 else "stay as they are"
+    return (Span(f"{others} {stay}   ", "muted"),)
 
 
 def _as_of(scope: Scope, manner: Manner) -> Span:
@@ -275,9 +283,7 @@ def _as_of(scope: Scope, manner: Manner) -> Span:
 
 
 def _to(order: Order) -> str:
-    if order.argument is None:
-        return ""
-    return f" to {'priority ' if order.action is Action.PRIORITY else ''}{safe(str(order.argument))}"
+    return safe(f" {aim(order.action, order.argument)}".rstrip())
 
 
 def _tasks(count: int) -> str:

@@ -14,7 +14,7 @@ from crewtop.model.snapshot import TaskPage, TaskRow
 from crewtop.tui.actions import View
 from crewtop.tui.columns import Fitted, heading, row
 from crewtop.tui.effects import Copy, CopyText, Effect, Open, Say
-from crewtop.tui.filterline import FilterLine, names_known
+from crewtop.tui.filterline import FilterLine, names_known, strangers
 from crewtop.tui.manner import Manner, safe
 from crewtop.tui.paint import BLANK, Line, Part, Span, Spans, bar, clip, joined, line, spread
 from crewtop.tui.reading import wrapped
@@ -125,7 +125,8 @@ class Tasks(Page):
         match command:
             case "filter":
                 names = names_known(self.snapshot, self._rows.values(), self._views)
-                self.edit = FilterLine(self.typed, names, self._views, self._history)
+                begin = f"{self.typed} " if self.typed else ""  # one mostly adds a word
+                self.edit = FilterLine(begin, names, self._views, self._history)
             case "back":
                 self._drop()
             case "sort":
@@ -171,7 +172,8 @@ class Tasks(Page):
             self.marks.all()
         if self.page.more:
             marked = words.count(len(self.marks.things))
-            return Say(f"{marked} marked of those that are loaded: there are more, A is for all that match")
+            everything = f"{self.manner.key('everything')} is for all that match"
+            return Say(f"{marked} marked of those that are loaded: there are more, {everything}")
         return None
 
     def unmark(self, tasks: Iterable[int]) -> None:
@@ -296,5 +298,7 @@ class Tasks(Page):
         if self.loading:
             return "loading the list"
         if self.typed:
-            return "No task matches. / changes the filter, Esc drops it."
+            keys = f"{self.manner.key('filter')} changes the filter, {self.manner.key('back')} drops it."
+            names = names_known(self.snapshot, (), ())
+            return " ".join(["No task matches.", keys, *strangers(self.request.task_filter, names)])
         return "No tasks yet. They appear here when one is enqueued."
