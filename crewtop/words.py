@@ -40,11 +40,6 @@ def _tied(others: tuple[Tied, ...]) -> str:
     return ", ".join(named)
 
 
-def draining(busy: int, seconds_left: float | None) -> str:
-    """How far a worker has drained, and when it hands back what still runs: 'draining 3, 22s left'."""
-    return f"draining {busy}" + (f", {duration(seconds_left)} left" if seconds_left is not None else "")
-
-
 def percentile(seconds: float | None, n: int) -> str:
     """A percentile of n durations; '~' before it says that n is too small to lean on."""
     return ("~" if 0 < n < FEW and seconds is not None else "") + duration(seconds)

@@ -24,6 +24,23 @@ def duration(seconds: float | None) -> str:
     return _length(max(seconds, 0.0))
 
 
+def coarse(age: float) -> str:
+    """An age in steps of 10 s, then minutes, then ten minutes, then hours.
+
+    Ages grow while nothing happens. In steps they leave an idle screen alone: it sends no bytes between them.
+    """
+    if age < 10:
+        return "<10s"
+    step = 10 if age < 60 else 60 if age < 3_600 else 600 if age < 86_400 else 3_600
+    return duration(age // step * step)
+
+
+def left(seconds: float) -> str:
+    """What is left of a time, in steps of 10 s, then minutes, as coarse is: '30s' from 30 s down to just above 20 s."""
+    step = 10 if seconds <= 60 else 60
+    return duration(float(-(-max(seconds, 1.0) // step) * step))
+
+
 def _length(seconds: float) -> str:
     if seconds < 0.0995:
         milliseconds = round(seconds * 1_000)

@@ -47,8 +47,10 @@ class QueueRow:
     """One queue. Counts are of tasks now; rates and percentiles are of the window (Snapshot.window_seconds).
 
     later counts pending tasks that are not due yet; oldest is the age in seconds of the longest-waiting claimable
-    task; level is the share of first starts within their service level; no_worker names crews with claimable tasks
-    that no live worker has registered; throttled those whose tasks are held back.
+    task; level is the share of first starts within their service level; ended counts the runs that completed or failed
+    for good, error_rate is the share of these that failed; no_worker names crews with claimable tasks that no live
+    worker has registered, unserved counts the tasks of these; throttled names crews whose tasks are held back.
+    done_per_minute is of the last minute, as last_minute in model/pace.py has it.
     """
 
     name: str
@@ -70,9 +72,11 @@ class QueueRow:
     level: float | None = None
     wait: Percentiles = field(default_factory=Percentiles)
     run: Percentiles = field(default_factory=Percentiles)
+    ended: int = 0
     error_rate: float | None = None
     cost_per_1000: Money | None = None
     no_worker: tuple[str, ...] = ()
+    unserved: int = 0
     throttled: tuple[Throttle, ...] = ()
 
 
@@ -103,6 +107,8 @@ class Point:
 class WorkerRow:
     """One worker. heartbeat_age in seconds; state is running, draining, late (three heartbeats missed) or stopped.
 
+    busy: runs under its name, which may be more than it has slots: some are claimed ahead where runs are short, some
+    have ended and are not recorded yet, and slots that were taken away are given up only as their runs end.
     drain_seconds_left: until a draining worker hands back what still runs; None: it waits for it. clock_offset: seconds
     by which its host's clock is ahead of the database's.
     """
@@ -123,6 +129,11 @@ class WorkerRow:
     version: str = ""
     drain_seconds_left: float | None = None
     clock_offset: float | None = None
+
+    @property
+    def taken(self) -> int:
+        """Slots that are not free: never more than there are."""
+        return min(self.busy, self.slots)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +162,7 @@ class RunningRow:
 class Snapshot:
     """The whole picture. at is the database's clock; simulated: its figures come from a simulated provider.
 
+    spend_per_hour is what the last hour cost, spend_pace what an hour would cost that goes on as the last minute.
     read_only: the database, or the role that looks, lets nothing be changed; pooled: a pooler such as PgBouncer stands
     before it; role: as whom the database knows this session; host: where it is, '' where that is not known.
     """
@@ -169,6 +181,7 @@ class Snapshot:
     wait: Percentiles = field(default_factory=Percentiles)
     run: Percentiles = field(default_factory=Percentiles)
     spend_per_hour: Money = field(default_factory=Money)
+    spend_pace: Money = field(default_factory=Money)
     spend_today: Money = field(default_factory=Money)
     simulated: bool = False
     read_only: bool = False

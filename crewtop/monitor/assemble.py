@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 from crewtop.model.ledger import BEATS_A_LEASE, MISSED_BEATS
 from crewtop.model.money import Money
+from crewtop.model.pace import last_minute
 from crewtop.model.snapshot import Health, Point, QueueRow, RunningRow, Snapshot, Throttle, WorkerRow
 from crewtop.model.stuck import stuck_reason
 from crewtop.monitor.money import budget
 from crewtop.monitor.window import BUCKET_SECONDS, Window, percentiles
-
-RATE_SECONDS = 60
-"""Rates are of the last minute; percentiles, levels and error rates of the whole window."""
 
 Depth = Mapping[str, Counter[str]]
 
@@ -37,14 +36,19 @@ def assemble(
     everything = window.of_queue(None, now - window.seconds)
     depth = _depth(raw)
     queues = tuple(_queue(row, raw, depth, window, workers, now) for row in raw["queues"] or ())
+    series = _series(raw, sum(queue.ready + queue.retry for queue in queues), window, now)
+    minute, seconds = last_minute(series, at, BUCKET_SECONDS)
+    starts = [int(point.at.timestamp()) for point in minute]
     return Snapshot(
         at=at,
         database=name or raw["database"],
         postgres=postgres,
         redis=redis,
         window_seconds=window.seconds,
-        queues=queues,
-        series=_series(raw, sum(queue.ready + queue.retry for queue in queues), window, now),
+        queues=tuple(
+            replace(queue, done_per_minute=window.completed(queue.name, starts) * 60 / seconds) for queue in queues
+        ),
+        series=series,
         bucket_seconds=BUCKET_SECONDS,
         workers=workers,
         running=tuple(_running(row, no_progress_seconds) for row in raw["running"] or ()),
@@ -52,6 +56,7 @@ def assemble(
         wait=percentiles(h for bucket in everything for h in bucket.wait),
         run=percentiles(h for bucket in everything for h in bucket.run),
         spend_per_hour=window.spent(None, now - 3_600),
+        spend_pace=window.spent_in(starts).per(seconds / 3_600),
         spend_today=window.spent_today(),
         simulated=(raw["settings"] or {}).get("simulated") == "true",
         read_only=raw["read_only"],
@@ -76,11 +81,13 @@ def _queue(
     now: float,
 ) -> QueueRow:
     name = row["name"]
+    wanted = _wanted(name, raw)
     count = depth[name] if name in depth else Counter()
     buckets = window.of_queue(name, now - window.seconds)
     completed, failed = sum(b.completed for b in buckets), sum(b.failed for b in buckets)
     met, missed = sum(b.met for b in buckets), sum(b.missed for b in buckets)
     spent = window.spent(name, now - window.seconds)
+    unserved = _unserved(name, wanted, workers)
     ready, later = _due(count["pending"], int(row["ready"] or 0), int(row["later"] or 0))
     return QueueRow(
         name=name,
@@ -96,16 +103,17 @@ def _queue(
         completed=count["completed"],
         failed=count["failed"],
         cancelled=count["cancelled"],
-        done_per_minute=sum(b.completed for b in window.of_queue(name, now - RATE_SECONDS)) * 60 / RATE_SECONDS,
         oldest=row["oldest"],
         next_due=datetime.fromisoformat(row["next_due"]) if row["next_due"] else None,
         level=met / (met + missed) if met + missed else None,
         wait=percentiles(h for bucket in buckets for h in bucket.wait),
         run=percentiles(h for bucket in buckets for h in bucket.run),
+        ended=completed + failed,
         error_rate=failed / (completed + failed) if completed + failed else None,
         cost_per_1000=spent.per(completed / 1_000) if completed and spent.calls else None,
-        no_worker=_without_worker(name, raw, workers) if ready + count["retry"] else (),
-        throttled=tuple(Throttle(**row) for row in raw["throttles"] or () if row["crew"] in _wanted(name, raw)),
+        no_worker=tuple(sorted(unserved)) if ready + count["retry"] else (),
+        unserved=sum(unserved.values()),
+        throttled=tuple(Throttle(**row) for row in raw["throttles"] or () if row["crew"] in wanted),
     )
 
 
@@ -116,24 +124,24 @@ def _due(pending: int, ready: int, later: int) -> tuple[int, int]:
     return ready, max(0, pending - ready)
 
 
-def _without_worker(queue: str, raw: Mapping[str, Any], workers: tuple[WorkerRow, ...]) -> tuple[str, ...]:
-    """Crews that have tasks in the queue which no live worker could claim."""
+def _unserved(queue: str, wanted: Counter[str], workers: tuple[WorkerRow, ...]) -> dict[str, int]:
+    """How many tasks of the queue wait by crew, of those crews that no live worker could claim."""
     served = {
         crew
         for worker in workers
         if worker.state == "running" and worker.slots and (worker.queues is None or queue in worker.queues)
         for crew in worker.crews
     }
-    return tuple(sorted(_wanted(queue, raw) - served))
+    return {crew: n for crew, n in wanted.items() if crew not in served}
 
 
-def _wanted(queue: str, raw: Mapping[str, Any]) -> set[str]:
-    """Crews that have tasks in the queue which wait for a worker."""
-    return {
-        row["crew"]
-        for row in raw["depth"] or ()
-        if row["queue"] == queue and row["status"] in ("pending", "retry") and row["n"] > 0
-    }
+def _wanted(queue: str, raw: Mapping[str, Any]) -> Counter[str]:
+    """How many tasks of the queue wait for a worker, by crew."""
+    found: Counter[str] = Counter()
+    for row in raw["depth"] or ():
+        if row["queue"] == queue and row["status"] in ("pending", "retry") and row["n"] > 0:
+            found[row["crew"]] += int(row["n"])
+    return found
 
 
 def _series(raw: Mapping[str, Any], backlog: int, window: Window, now: float) -> tuple[Point, ...]:

@@ -123,6 +123,15 @@ class Window:
             if queue is None or name == queue
         ]
 
+    def completed(self, queue: str, starts: Iterable[int]) -> int:
+        """How many tasks of a queue completed in the buckets that start at these Unix seconds."""
+        found = (self.buckets.get(start, {}).get(queue) for start in starts)
+        return sum(bucket.completed for bucket in found if bucket is not None)
+
+    def spent_in(self, starts: Iterable[int]) -> Money:
+        """What LLM calls cost in the buckets that start at these Unix seconds."""
+        return total(money for start in starts for money in self.spend.get(start, {}).values())
+
     def spent(self, queue: str | None, after: float) -> Money:
         """What LLM calls cost that ended after a Unix second."""
         return total(

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crewtop import words
-from crewtop.model.budgets import BudgetRow
+from crewtop.model.problems import problems
 from crewtop.model.snapshot import Health, QueueRow, RunningRow, Snapshot, WorkerRow
 from crewtop.plain.paper import Column, Paper
 from crewtop.plain.progress import run_state, step_words
-
-_STUCK_NAMED = 5
 
 
 def snapshot_text(snapshot: Snapshot, *, width: int = 100, ascii: bool = False) -> str:
@@ -18,7 +16,7 @@ def snapshot_text(snapshot: Snapshot, *, width: int = 100, ascii: bool = False) 
     paper = Paper(width, ascii)
     lines = paper.flow(_header(snapshot, paper), gap="   ") + paper.flow(_totals(snapshot, paper), gap="   ")
     for notice in _notices(snapshot, paper):
-        lines += paper.flow(f"{words.glyph('stuck', ascii=ascii)} {notice}".split(" "))
+        lines += paper.flow(notice.split(" "))
     for section in (_queues(snapshot, paper), _running(snapshot, paper), _workers(snapshot, paper)):
         lines += ["", *section]
     return "\n".join(lines) + "\n"
@@ -32,14 +30,14 @@ def _header(snapshot: Snapshot, paper: Paper) -> list[str]:
         f"postgres {_health(snapshot.postgres)}",
         f"redis {_health(snapshot.redis)}",
         f"{len(live)} {'worker' if len(live) == 1 else 'workers'}",
-        f"{sum(worker.busy for worker in live)}/{sum(worker.slots for worker in live)} slots",
+        f"{sum(worker.taken for worker in live)}/{sum(worker.slots for worker in live)} slots",
         f"spend {_hourly(snapshot, paper)}",
         words.stamp(snapshot.at),
     ]
 
 
 def _hourly(snapshot: Snapshot, paper: Paper) -> str:
-    said = words.money(snapshot.spend_per_hour, ascii=paper.ascii)
+    said = words.money(snapshot.spend_pace, ascii=paper.ascii)
     if said == words.NOTHING:
         return said
     return f"{said}/h simulated" if snapshot.simulated else f"{said}/h"
@@ -55,67 +53,26 @@ def _totals(snapshot: Snapshot, paper: Paper) -> list[str]:
         f"done {words.rate(sum(queue.done_per_minute for queue in snapshot.queues))}",
         f"wait p95 {words.percentile(snapshot.wait.p95, snapshot.wait.n)}",
         f"run p95 {words.percentile(snapshot.run.p95, snapshot.run.n)} of {words.count(snapshot.run.n)}",
+        f"last hour {words.money(snapshot.spend_per_hour, ascii=paper.ascii)}",
         f"today {words.money(snapshot.spend_today, long=True, ascii=paper.ascii)}",
         f"figures of the last {words.duration(snapshot.window_seconds)}",
     ]
 
 
 def _notices(snapshot: Snapshot, paper: Paper) -> Iterator[str]:
-    """What an operator has to know, the worst first."""
-    if not snapshot.postgres.up:
-        yield f"postgres down: {paper.safe(snapshot.postgres.detail)}; these are the last figures"
-    if not snapshot.redis.up:
-        yield f"redis down: {paper.safe(snapshot.redis.detail)}, polling"
-    stuck = [run for run in snapshot.running if run.stuck is not None]
-    for run in stuck[:_STUCK_NAMED]:
-        yield f"task {run.task_id} {paper.safe(run.crew)} is stuck: {paper.safe(run.stuck or '')}"
-    if len(stuck) > _STUCK_NAMED:
-        yield f"{len(stuck) - _STUCK_NAMED} more tasks are stuck"
-    yield from _worker_notices(snapshot, paper)
-    for queue in snapshot.queues:
-        yield from _queue_notices(queue, paper)
-    yield from (_budget_notice(budget, paper) for budget in snapshot.budgets if budget.state != "ok")
+    """What an operator has to know: the problems of the screen, in its order and its words."""
+    for problem in problems(snapshot):
+        sign = _SIGNS[problem.severity][paper.ascii]
+        kept = problem.about in ("store", "budget")  # their names say what they are
+        name = problem.name if kept else f"{problem.about} {problem.name}"
+        yield f"{sign} {paper.safe(name)}: {paper.safe(problem.words)}"
     if snapshot.simulated:
-        yield "simulated provider: no real model was called, tokens, times and costs are made up"
+        sign = _SIGNS["watch"][paper.ascii]
+        yield f"{sign} simulated provider: no real model was called, tokens, times and costs are made up"
 
 
-def _worker_notices(snapshot: Snapshot, paper: Paper) -> Iterator[str]:
-    for worker in snapshot.workers:
-        if worker.state == "draining" and worker.busy:
-            yield f"worker {paper.safe(worker.id)} is {words.draining(worker.busy, worker.drain_seconds_left)}"
-        if worker.state == "late":
-            yield f"worker {paper.safe(worker.id)} is late: no heartbeat for {words.duration(worker.heartbeat_age)}"
-
-
-_STANDS = {
-    "warn": "is nearly spent",
-    "spent": "is spent, and it only warns",
-    "unwatched": "is watched by no live worker",
-}
-
-
-def _budget_notice(budget: BudgetRow, paper: Paper) -> str:
-    spent = words.money(budget.amount, long=True, ascii=paper.ascii)
-    stands = _STANDS.get(budget.state) or (
-        f"is spent: nothing more of it is claimed until {words.stamp(budget.resumes_at)}, or until it is raised"
-        if budget.resumes_at
-        else "is spent"
-    )
-    return f"the budget of {paper.safe(budget.what)} {stands}: {spent} of {words.dollars(budget.limit)} today"
-
-
-def _queue_notices(queue: QueueRow, paper: Paper) -> Iterator[str]:
-    name = paper.safe(queue.name)
-    if queue.paused:
-        by = f" by {paper.safe(queue.paused_by)}" if queue.paused_by else ""
-        why = f": {paper.safe(queue.paused_reason)}" if queue.paused_reason else ""
-        yield f"{name} is paused{by}{why}"
-    if queue.no_worker:
-        crews = ", ".join(map(paper.safe, queue.no_worker))
-        yield f"{name} has tasks that no live worker can run: {crews}"
-    for held in queue.throttled:
-        crew, provider = paper.safe(held.crew), paper.safe(held.provider)
-        yield f"{name}: {crew} is throttled by {provider}, resumes in {words.duration(held.seconds_left)}"
+_SIGNS = {"wrong": ("●", "!"), "watch": ("▲", "^")}
+"""What stands before a problem, and its stand-in in ASCII."""
 
 
 def _footnote(snapshot: Snapshot) -> list[str]:
@@ -205,7 +162,8 @@ def _workers(snapshot: Snapshot, paper: Paper) -> list[str]:
 
 def _slots(row: WorkerRow) -> str:
     wanted = f" to {row.desired_slots}" if row.desired_slots not in (None, row.slots) else ""
-    return f"{row.busy}/{row.slots}{wanted}"
+    beyond = f" +{row.busy - row.taken}" if row.busy > row.taken else ""
+    return f"{row.taken}/{row.slots}{beyond}{wanted}"
 
 
 def _cpu(row: WorkerRow) -> str:

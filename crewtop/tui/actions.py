@@ -242,7 +242,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("events", ("6",), "events", "What happens, as it happens", "Go to"),
     Command("operations", ("7",), "operations", "What operators did; pause, cancel, undo it", "Go to"),
     Command("last_view", ("backspace",), "last view", "The view that was open before this one", "Go to"),
-    Command("charts", ("c",), "charts", "Backlog, throughput, latency and spend over time", "Go to"),
+    Command("charts", ("c",), "charts", "Backlog, throughput, latency and spend over time", "Go to", footer=4),
     Command("go_to_id", ("#",), "task by id", "Open a task by its number", "Go to"),
 )
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from crewtop import words
 from crewtop.model.filters import TaskFilter
 from crewtop.model.operations import Action, Operation, OperationResult, Scope
+from crewtop.model.problems import problems
 from crewtop.model.snapshot import Snapshot
 from crewtop.tui import title
 from crewtop.tui.acting import Acting
@@ -27,7 +28,6 @@ from crewtop.tui.views.detail import Detail
 from crewtop.tui.views.header import Steady
 from crewtop.tui.views.help import Help, Palette
 from crewtop.tui.views.page import Page
-from crewtop.tui.views.problems import problems
 from crewtop.tui.views.question import Blank, Question, about_all
 from crewtop.tui.views.tasks import Tasks
 from crewtop.tui.wardrobe import Wardrobe
@@ -95,7 +95,7 @@ class Session:
             self.say(problem, "watch")
         if self.options.title:
             snapshot = replace(snapshot, database=self.options.title, host="")
-        alarming = {f"{p.kind} {p.name}" for p in problems(snapshot) if p.role == "wrong"}
+        alarming = {f"{p.kind} {p.name}" for p in problems(snapshot) if p.severity == "wrong"}
         self.alarms += len(alarming - self._alarming)
         self._alarming = alarming
         if self.picture.take(snapshot):

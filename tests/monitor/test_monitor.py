@@ -14,6 +14,7 @@ from crewtop.model.filters import TaskFilter
 from crewtop.model.ledger import BEATS_A_LEASE
 from crewtop.model.money import Money
 from crewtop.model.operations import Action, Order, Target
+from crewtop.model.pace import last_minute
 from crewtop.model.pricing import Tokens
 from crewtop.model.snapshot import QueueRow
 from crewtop.model.task import RunOutcome
@@ -50,7 +51,30 @@ async def test_counts_are_those_of_the_tasks(database: Database, monitor: Monito
     queue = await queue_of(monitor)
     assert (queue.ready, queue.running, queue.completed, queue.failed) == (3, 1, 1, 1)
     assert queue.error_rate == 0.5
-    assert queue.done_per_minute == 1
+    assert queue.ended == 2
+
+
+async def test_rates_of_table_figure_and_chart_are_of_the_same_minute(database: Database, monitor: Monitor) -> None:
+    await put(database, *["a"] * 4)
+    for claim in await take(database, limit=4):
+        call_made = call(claim, str(claim.run_id), tokens=Tokens(1, 0, 0, 1, 0), cost=Decimal("0.01"))
+        await ledger.record_calls(database, [call_made])
+        await end(database, claim, RunOutcome.COMPLETED, result="1")
+    for table in ("stats", "depth", "model_stats"):
+        await one(
+            database, f"UPDATE crewtop.{table} SET at = to_timestamp(extract(epoch FROM now())::bigint / 10 * 10 - 25)"
+        )
+    snapshot = await monitor.snapshot()
+    minute, seconds = last_minute(snapshot.series, snapshot.at, snapshot.bucket_seconds)
+    assert sum(point.done for point in minute) == 4
+    assert snapshot.queues[0].done_per_minute == 4 * 60 / seconds
+    assert float(snapshot.spend_pace.known) == pytest.approx(0.04 * 3_600 / seconds)
+
+
+async def test_tasks_that_nobody_can_run_are_counted_by_themselves(database: Database, monitor: Monitor) -> None:
+    await put(database, *["a"] * 3, "typo")
+    queue = await queue_of(monitor)
+    assert (queue.no_worker, queue.unserved) == (("a", "typo"), 4)
 
 
 async def test_the_oldest_waiting_is_of_claimable_tasks_alone(database: Database, monitor: Monitor) -> None:

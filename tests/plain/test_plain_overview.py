@@ -11,9 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from crewtop.model.budgets import BudgetRow
 from crewtop.model.money import Money
+from crewtop.model.problems import problems
 from crewtop.model.snapshot import Health, Percentiles, QueueRow, RunningRow, Snapshot, WorkerRow
 from crewtop.plain import snapshot_text
+from tests.tui.fixtures import INCIDENT
 
 NOW = datetime(2026, 3, 14, 14, 2, 11, tzinfo=UTC)
 
@@ -100,7 +103,7 @@ BUSY = replace(
             run=Percentiles(11, 130, 390, 420),
             cost_per_1000=Money(Decimal("48.2"), 3, 30),
         ),
-        QueueRow("nightly", ready=6, oldest=7_300, no_worker=("translate", "index")),
+        QueueRow("nightly", ready=6, oldest=7_300, no_worker=("translate", "index"), unserved=6),
     ),
     running=(
         running(
@@ -118,18 +121,20 @@ BUSY = replace(
     ),
     wait=Percentiles(2_304, 0.3, 2.1, 4.0),
     run=Percentiles(2_291, 9, 41, 63),
-    spend_per_hour=Money(Decimal("3.41"), 0, 700),
+    spend_per_hour=Money(Decimal("3.38"), 0, 700),
+    spend_pace=Money(Decimal("3.41"), 0, 12),
     spend_today=Money(Decimal("61.2"), 2, 9_000),
 )
 
 BUSY_120 = """\
 crewtop   shop on db1   postgres 1.2 ms   redis 0.4 ms   2 workers   21/24 slots   spend $3.41/h   2026-03-14 14:02:11Z
-backlog 1,212   done 842/m   wait p95 2.1s   run p95 41s of 2,291   today ≥ $61.20 (2 calls unreported)
-figures of the last 15m
-▲ task 48201 briefing is stuck: no progress for 4m12s in gpt-4.1
-▲ worker old-00f3d1 is late: no heartbeat for 1m14s
-▲ research is paused by dana: invoice unclear
-▲ nightly has tasks that no live worker can run: translate, index
+backlog 1,212   done 842/m   wait p95 2.1s   run p95 41s of 2,291   last hour $3.38
+today ≥ $61.20 (2 calls unreported)   figures of the last 15m
+● queue support: only 92.4% start within their service level: 812 ready, oldest 6m
+● worker old-00f3d1: no heartbeat for 1m, 1 running there
+● queue nightly: no live worker has the crew translate, index: 6 tasks wait
+▲ task 48201 briefing: stuck: no progress for 4m12s in gpt-4.1
+▲ queue research: paused by dana: invoice unclear, 391 ready, oldest 40s
 
 QUEUE       READY  RUN  STUCK  RETRY  FAILED  DONE/m  OLDEST  LEVEL  WAIT p50  WAIT p95  RUN p50  RUN p95      $/1K
 support       812   20      0      3      12     840   6m02s  92.4%      0.2s      2.1s       9s      41s     $2.31
@@ -155,14 +160,18 @@ crewtop   shop on db1   postgres 1.2 ms   redis 0.4 ms
 2 workers   21/24 slots   spend $3.41/h
 2026-03-14 14:02:11Z
 backlog 1,212   done 842/m   wait p95 2.1s
-run p95 41s of 2,291   today >= $61.20 (2 calls unreported)
+run p95 41s of 2,291   last hour $3.38
+today >= $61.20 (2 calls unreported)
 figures of the last 15m
-! task 48201 briefing is stuck: no progress for 4m12s in
+! queue support: only 92.4% start within their service
+level: 812 ready, oldest 6m
+! worker old-00f3d1: no heartbeat for 1m, 1 running there
+! queue nightly: no live worker has the crew translate,
+index: 6 tasks wait
+^ task 48201 briefing: stuck: no progress for 4m12s in
 gpt-4.1
-! worker old-00f3d1 is late: no heartbeat for 1m14s
-! research is paused by dana: invoice unclear
-! nightly has tasks that no live worker can run: translate,
-index
+^ queue research: paused by dana: invoice unclear, 391
+ready, oldest 40s
 
 QUEUE       READY  RUN  STUCK  RETRY  FAILED  DONE/m  OLDEST
 support       812   20      0      3      12     840   6m02s
@@ -186,7 +195,7 @@ old-00f3d1  ! late           1/12      1m14s  3d
 EMPTY_100 = """\
 crewtop   shop on db1   postgres 1.2 ms   redis 0.4 ms   0 workers   0/0 slots   spend -
 2026-03-14 14:02:11Z
-backlog 0   done 0/m   wait p95 -   run p95 - of 0   today -   figures of the last 15m
+backlog 0   done 0/m   wait p95 -   run p95 - of 0   last hour -   today -   figures of the last 15m
 
 no queues yet: the first task makes one
 
@@ -211,12 +220,12 @@ def test_nothing_yet() -> None:
 def test_a_redis_that_is_down_is_said_twice() -> None:
     text = snapshot_text(replace(EMPTY, redis=Health(up=False, detail="connection refused")))
     assert "   redis down   " in text
-    assert "▲ redis down: connection refused, polling\n" in text
+    assert "▲ redis: down, tasks go on by polling, without live logs: connection refused\n" in text
 
 
 def test_a_postgres_that_is_down_says_that_the_figures_are_old() -> None:
     text = snapshot_text(replace(BUSY, postgres=Health(up=False, detail="timeout after 2 s")))
-    assert "▲ postgres down: timeout after 2 s; these are the last figures\n" in text
+    assert "● postgres: down, these are the last figures: timeout after 2 s\n" in text
 
 
 def test_simulated_money_is_called_so() -> None:
@@ -226,14 +235,22 @@ def test_simulated_money_is_called_so() -> None:
 
 
 def test_spend_of_which_nothing_is_known() -> None:
-    assert "spend ?/h" in snapshot_text(replace(EMPTY, spend_per_hour=Money(unknown=2, calls=2)))
+    assert "spend ?/h" in snapshot_text(replace(EMPTY, spend_pace=Money(unknown=2, calls=2)))
 
 
-def test_many_stuck_tasks_do_not_hide_the_rest() -> None:
-    rows = tuple(running(n, stuck="lease expired 14s ago") for n in range(1, 9))
-    text = snapshot_text(replace(EMPTY, running=rows, running_total=8))
-    assert text.count(" is stuck: lease expired") == 5
-    assert "▲ 3 more tasks are stuck\n" in text
+def test_it_reports_the_problems_of_the_screen_in_its_order() -> None:
+    failing = replace(INCIDENT, budgets=(BudgetRow("total", "", Decimal(5), Decimal(6), 0, None, "spent"),))
+    lines = snapshot_text(failing, width=200).splitlines()
+    told = [line[2:] for line in lines if line[:2] in ("● ", "▲ ")]
+    assert len(told) == len(problems(failing))
+    for line, problem in zip(told, problems(failing), strict=True):
+        assert line.endswith(f"{problem.name}: {problem.words}")
+
+
+def test_no_more_slots_are_taken_than_there_are() -> None:
+    text = snapshot_text(replace(EMPTY, workers=(worker("w", slots=6, busy=7),)))
+    assert "6/6 slots" in text
+    assert " 6/6 +1 " in text
 
 
 HOSTILE = "\x1b]52;c;aGk=\a[/]\x9b2J ok\rFAILED \u202e api_key=sk-proj-Zq7abcdefghijklmnop \0\ud800"
@@ -245,7 +262,9 @@ def test_names_that_attack_a_terminal_are_only_read() -> None:
         EMPTY,
         database=HOSTILE,
         redis=Health(up=False, detail=HOSTILE),
-        queues=(QueueRow(HOSTILE, paused=True, paused_by=HOSTILE, paused_reason=HOSTILE, no_worker=(HOSTILE,)),),
+        queues=(
+            QueueRow(HOSTILE, paused=True, paused_by=HOSTILE, paused_reason=HOSTILE, oldest=20.0, no_worker=(HOSTILE,)),
+        ),
         running=(running(1, crew=HOSTILE, agent=HOSTILE, activity=HOSTILE, worker_id=HOSTILE, stuck=HOSTILE),),
         workers=(worker(HOSTILE, state="late", crews=(HOSTILE,)),),
     )
@@ -253,7 +272,7 @@ def test_names_that_attack_a_terminal_are_only_read() -> None:
     assert text.replace("\n", "").isprintable()
     assert "sk-proj" not in text
     assert text.count(SEEN) == 17
-    assert f"redis down: {SEEN}, polling\n" in text
+    assert f"redis: down, tasks go on by polling, without live logs: {SEEN}\n" in text
     assert snapshot_text(hostile, ascii=True).isascii()
 
 

@@ -71,6 +71,7 @@ QUEUES = (
         level=0.924,
         wait=Percentiles(2_292, 0.2, 2.1, 4.0),
         run=Percentiles(2_280, 9, 41, 63),
+        ended=2_280,
         error_rate=0.004,
         cost_per_1000=usd("2.31"),
     ),
@@ -116,7 +117,15 @@ QUEUES = (
         error_rate=0.001,
         cost_per_1000=usd("0.42"),
     ),
-    QueueRow("nightly", ready=6, later=120, oldest=95.0, next_due=NOW + timedelta(hours=9), no_worker=("translate",)),
+    QueueRow(
+        "nightly",
+        ready=6,
+        later=120,
+        oldest=95.0,
+        next_due=NOW + timedelta(hours=9),
+        no_worker=("translate",),
+        unserved=126,
+    ),
 )
 
 
@@ -204,6 +213,7 @@ BUSY = Snapshot(
     wait=Percentiles(2_292, 0.2, 2.1, 4.0),
     run=Percentiles(2_292, 9, 41, 63),
     spend_per_hour=usd("3.41"),
+    spend_pace=usd("2.92"),
     spend_today=usd("61.20"),
 )
 
@@ -214,11 +224,13 @@ INCIDENT = replace(
         replace(
             QUEUES[0],
             failed=4_120,
+            ended=2_385,
             error_rate=0.62,
             done_per_minute=31,
             level=0.41,
             oldest=1_262.0,
             no_worker=("refund",),
+            unserved=1,
         ),
         *QUEUES[1:3],
         replace(QUEUES[3], ready=204, oldest=71.0, throttled=(Throttle("product", "deepseek", 27.0),)),

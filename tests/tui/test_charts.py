@@ -92,7 +92,7 @@ def test_times_are_those_of_the_clock() -> None:
 
 def test_the_page_has_values_times_and_a_legend() -> None:
     drawn = "\n".join(shown(page(), 200, 45))
-    for words in ("Backlog", "Throughput", "Wait", "Run", "Spend an hour", "oldest, right", "p50 0.2s", "p99 4s"):
+    for words in ("Backlog", "Throughput", "Wait", "Run", "Spend pace", "oldest, right", "p50 0.2s", "p99 4s"):
         assert words in drawn
     for words in ("1,000│", "14:00", "$3.00│", "└"):
         assert words in drawn

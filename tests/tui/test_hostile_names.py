@@ -27,7 +27,7 @@ def picture(made: Session) -> str:
 
 def test_a_filter_that_a_queue_with_an_evil_name_led_to_can_be_edited() -> None:
     made = session()
-    for key in ("enter", "/"):
+    for key in ("down", "enter", "/"):
         made.press(key)
         assert picture(made).isprintable()
     assert "name" in picture(made)

@@ -7,16 +7,17 @@ from dataclasses import replace
 import pytest
 
 from crewtop.model.filters import TaskFilter
-from crewtop.model.snapshot import Health, Percentiles, QueueRow, Snapshot, Throttle
+from crewtop.model.problems import problems
+from crewtop.model.snapshot import Health, QueueRow, Snapshot
 from crewtop.model.task import TaskStatus
-from crewtop.tui.actions import View
+from crewtop.tui.actions import COMMANDS, View
 from crewtop.tui.effects import Effect, Go, Open
+from crewtop.tui.keymap import Keymap
 from crewtop.tui.manner import Manner
 from crewtop.tui.views import header
 from crewtop.tui.views.cells import NO_TASK_HERE, left, step_words
 from crewtop.tui.views.overview import Overview
-from crewtop.tui.views.problems import problems
-from tests.tui.fixtures import BUSY, EMPTY, QUEUES, WORKERS
+from tests.tui.fixtures import BUSY, EMPTY, INCIDENT, QUEUES, RUNNING, SERIES, WORKERS, ago
 
 
 def overview(snapshot: Snapshot = BUSY) -> Overview:
@@ -33,57 +34,84 @@ def only(queue: QueueRow) -> Snapshot:
     return replace(EMPTY, queues=(queue,), redis=Health(True))
 
 
-def test_the_worst_comes_first() -> None:
-    assert [problem.kind for problem in problems(BUSY)] == [
-        "dead worker",
-        "no worker",
-        "late",
-        "stuck",
-        "draining",
-        "paused",
-    ]
-
-
 @pytest.mark.parametrize(
-    ("queue", "said", "leads"),
+    ("snapshot", "effect", "said"),
     [
-        (QUEUES[0], "only 92.4% start within their service level: 812 ready, oldest 6m", ("support", ())),
-        (QUEUES[1], "paused by dana@ops1: provider invoice unclear, 391 ready, oldest 40s", ("research", ())),
-        (QUEUES[4], "no live worker has the crew translate: 6 ready, oldest 1m", ("nightly", ())),
+        (only(QUEUES[0]), Go(View.TASKS, TaskFilter(queues=("support",))), "its tasks"),
         (
-            QueueRow("q", ready=3, throttled=(Throttle("support", "openai", 21), Throttle("briefing", "google", 90))),
-            "throttled: support by openai, resumes in 30s; briefing by google, resumes in 2m: 3 ready",
-            ("q", ()),
+            only(QueueRow("q", ended=6, error_rate=1.0)),
+            Go(View.TASKS, TaskFilter(queues=("q",), statuses=(TaskStatus.FAILED,))),
+            "its tasks",
         ),
-        (
-            QueueRow("q", failed=7, error_rate=0.25, run=Percentiles(40, 1, 2, 3)),
-            "25.0% of its runs fail: 7 tasks failed for good",
-            ("q", (TaskStatus.FAILED,)),
-        ),
+        (replace(EMPTY, redis=Health(False)), Go(View.WORKERS), "workers"),
+        (replace(EMPTY, workers=WORKERS[3:]), Go(View.WORKERS), "workers"),
+        (replace(EMPTY, running=RUNNING), Open(48_201), "the task"),
     ],
 )
-def test_a_problem_of_a_queue_says_how_much_and_leads_to_its_tasks(
-    queue: QueueRow, said: str, leads: tuple[str, tuple[TaskStatus, ...]]
-) -> None:
-    (problem,) = problems(only(queue))
-    assert problem.words == said
-    assert problem.opens == Go(View.TASKS, TaskFilter(queues=leads[:1], statuses=leads[1]))
-    assert problem.leads == "its tasks"
+def test_a_problem_leads_to_what_it_is_about(snapshot: Snapshot, effect: Effect, said: str) -> None:
+    view = overview(snapshot)
+    view.do("first", 20)
+    assert view.do("open", 20) == effect
+    assert f"⏎ {said}" in next(line for line in shown(view) if line.startswith("▌"))
 
 
-def test_a_few_failed_runs_are_no_failing_queue() -> None:
-    assert problems(only(QueueRow("q", error_rate=0.5, run=Percentiles(4, 1, 2, 3)))) == []
+def test_stuck_tasks_that_are_not_named_are_among_the_running() -> None:
+    view = overview(replace(EMPTY, running=tuple(replace(RUNNING[0], task_id=n) for n in range(9))))
+    for command in ("first", *["down"] * 5):
+        view.do(command, 20)
+    assert view.do("open", 20) == Go(View.TASKS, TaskFilter(statuses=(TaskStatus.RUNNING,)))
 
 
-def test_a_clock_that_is_off_is_a_problem_and_one_that_is_nearly_right_is_none() -> None:
-    workers = tuple(replace(WORKERS[0], id=f"w{off}", clock_offset=off) for off in (-3.2, 0.4, None))
-    (problem,) = problems(replace(EMPTY, workers=workers))
-    assert (problem.name, problem.words) == ("w-3.2", "its clock is off by -3s")
+def test_a_queue_in_which_all_fails_is_a_red_line() -> None:
+    lines = overview(only(QueueRow("q", ended=6, error_rate=1.0))).lines(80, 19)
+    (line,) = [line for line in lines if "6 of 6 runs failed" in line.text]
+    assert ("● ", "wrong") in [(span.text, span.role) for span in line.spans]
 
 
-def test_a_dead_redis_is_a_problem_that_says_what_it_means() -> None:
-    down = replace(BUSY, redis=Health(False, None, "connection refused"))
-    assert "by polling" in next(problem.words for problem in problems(down) if problem.kind == "redis")
+def test_problems_that_do_not_fit_are_counted_and_within_reach() -> None:
+    view = overview(INCIDENT)
+    assert any("and 11 more: ↑ ↓ go through all" in line for line in shown(view, 80, 19))
+    for _ in problems(INCIDENT):
+        view.do("up", 19)
+    assert shown(view, 80, 19)[1].startswith("▌ ▲ redis")
+    for _ in problems(INCIDENT)[1:]:
+        view.do("down", 19)
+    assert any(line.startswith("▌ ▲ db3-e5b077  draining 3") for line in shown(view, 80, 19))
+
+
+def test_needy_and_busy_queues_come_first_whatever_a_tick_brings() -> None:
+    quiet, busy, late = QueueRow("a"), QueueRow("b", running=1), QueueRow("c", level=0.5)
+
+    def order(*queues: QueueRow) -> list[str]:
+        lines = shown(overview(replace(EMPTY, queues=queues)))
+        table = lines[next(i for i, line in enumerate(lines) if line.startswith("  QUEUE")) :]
+        return [line[2] for line in table[1:4]]
+
+    assert order(quiet, busy, late) == ["c", "b", "a"]
+    assert order(quiet, replace(busy, ready=900), replace(late, ready=7)) == ["c", "b", "a"]
+
+
+def test_queues_that_are_cut_off_are_counted() -> None:
+    queues = tuple(QueueRow(f"q{n:02}", running=1) for n in range(20))
+    view = overview(replace(EMPTY, queues=queues))
+    lines = shown(view, 80, 19)
+    seen = sum(line[2:].startswith("q") for line in lines)
+    assert f"and {20 - seen} more queues" in lines[-1]
+    for _ in queues:
+        view.do("down", 19)
+        assert any(line.startswith("▌") for line in shown(view, 80, 19))
+
+
+def test_spend_is_a_pace_with_the_last_hour_beside_it() -> None:
+    assert any("$2.92/h  $3.41 in 1h" in line for line in shown(overview()))
+
+
+def test_in_the_first_minute_the_figure_and_the_table_say_the_same() -> None:
+    point = replace(SERIES[-1], at=ago(1), arrived=8, done=2)
+    still = [replace(point, at=ago(10 * n + 1), arrived=0, done=0, backlog=0, spend=0.0) for n in range(89, 0, -1)]
+    first = replace(EMPTY, series=(*still, point), queues=(QueueRow("q", done_per_minute=12.0),))
+    lines = shown(overview(first), 140)
+    assert any("12/m  in 48/m" in line for line in lines)
 
 
 def test_two_dead_workers_of_one_host_are_two_problems() -> None:
@@ -104,25 +132,39 @@ def test_dead_workers_count_for_no_slots() -> None:
     assert "no worker" in header.top(dead, (0.001, 0.001), True, (), 1.0, 160, Manner()).text
 
 
+def test_no_more_slots_are_busy_than_there_are() -> None:
+    ahead = replace(BUSY, workers=(replace(WORKERS[0], slots=6, busy=7),))
+    assert "6/6 slots" in header.top(ahead, (0.001, 0.001), True, (), 1.0, 160, Manner()).text
+
+
+@pytest.mark.parametrize("cells", [40, 60, 80, 100, 120, 160])
+@pytest.mark.parametrize("view", list(View))
+def test_the_key_for_help_is_told_on_every_width(view: View, cells: int) -> None:
+    said = header.tabs(view, Keymap(COMMANDS), cells, Manner()).text
+    assert said.endswith("? help ")
+    assert ("7 Op" in said) == (cells >= 80 or view is View.OPERATIONS)
+    assert (": command" in said) or cells < 120
+
+
 def test_nothing_spent_is_a_dash_and_a_partly_known_sum_a_lower_bound() -> None:
     lines = shown(overview())
     assert "≥ $48.20" in next(line for line in lines if "‖research" in line)
-    nightly = next(line for line in lines if line.split()[:2] == ["nightly", "6"])
+    nightly = next(line for line in lines if line.startswith("▌ nightly "))
     assert "?" not in nightly
 
 
 def test_why_says_what_holds_ready_tasks_and_is_left_out_where_nothing_does() -> None:
     lines = shown(overview())
     assert "paused by dana@ops1" in next(line for line in lines if "‖research" in line)
-    assert "no worker for translate" in next(line for line in lines if line.split()[:2] == ["nightly", "6"])
+    assert "no worker for translate" in next(line for line in lines if line.startswith("▌ nightly "))
     assert "WHY" not in "".join(shown(overview(replace(BUSY, queues=QUEUES[2:4]))))
 
 
 @pytest.mark.parametrize(
     ("commands", "effect"),
     [
-        (("open",), Go(View.TASKS, TaskFilter(queues=("support",)))),
-        (("first", "open"), Go(View.WORKERS)),
+        (("open",), Go(View.TASKS, TaskFilter(queues=("nightly",)))),
+        (("first", "open"), Go(View.TASKS, TaskFilter(queues=("support",)))),
         (("first", "down", "down", "down", "open"), Open(48_201)),
         (("last", "log"), Open(48_983, "log")),
         (("act_on_tasks",), NO_TASK_HERE),

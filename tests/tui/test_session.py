@@ -66,7 +66,11 @@ def picture(made: Session, width: int = 120, height: int = 40) -> str:
         (("/",), View.TASKS),
         (("2", "l"), View.DETAIL),
         (("4", "enter"), View.DETAIL),
-        (("?", "2"), View.OVERVIEW),  # any key closes help, and does nothing else
+        (("?", "2"), View.TASKS),  # what help says of a key, the key does
+        (("?", "c"), View.CHARTS),
+        (("?", "?"), View.OVERVIEW),
+        (("?", "enter"), View.OVERVIEW),  # the list is not in sight
+        (("?", "q", "2"), View.TASKS),
         ((":", "w", "o", "r", "k", "e", "r", "s", "enter"), View.WORKERS),
     ],
 )
@@ -74,6 +78,14 @@ def test_ways(pressed: tuple[str, ...], view: View) -> None:
     made = session()
     keys(made, *pressed)
     assert made.view is view
+
+
+def test_an_acting_key_only_closes_help() -> None:
+    made = session()
+    keys(made, "4", "?", "K")
+    assert made.overlay is None
+    keys(made, "2", "?", "R")
+    assert made.overlay is None
 
 
 def test_q_quits_only_at_the_root() -> None:
@@ -86,7 +98,7 @@ def test_q_quits_only_at_the_root() -> None:
 def test_a_queue_opens_its_tasks() -> None:
     made = session()
     keys(made, "enter")
-    assert made.tasks.request.task_filter.queues == ("support",)
+    assert made.tasks.request.task_filter.queues == ("nightly",)
 
 
 def test_an_action_is_fixed_at_the_press_whatever_comes_after() -> None:
@@ -184,7 +196,7 @@ def test_how_far_an_operation_has_come_is_said_in_the_header() -> None:
 
 def test_a_queue_is_paused_and_goes_on_from_the_overview() -> None:
     made = session()
-    assert keys(made, "P") is None
+    assert keys(made, "down", "P") is None
     assert "nothing more is claimed from it: 812 ready; 20 running go on" in picture(made)
     assert keys(made, "enter") == PauseQueue("support", True)
     assert keys(made, "down", "down", "P", "enter") == PauseQueue("research", False)

@@ -121,6 +121,11 @@ def test_a_draining_worker_says_how_long_it_will_wait() -> None:
     assert "3/8 22s left" in "\n".join(shown(workers(of(replace(DB3, drain_seconds_left=22.4)))))
 
 
+def test_runs_beyond_the_slots_stand_aside() -> None:
+    (line,) = [line for line in shown(workers(of(replace(WORKERS[0], slots=6, busy=8)))) if "6/6" in line]
+    assert "6/6 +2" in line
+
+
 def test_a_healthy_heartbeat_does_not_tick() -> None:
     view = workers()
     before = shown(view)

@@ -6,6 +6,8 @@ from collections.abc import Hashable
 from typing import TypeVar
 
 from crewtop import words
+from crewtop.model.durations import coarse as coarse
+from crewtop.model.durations import left as left
 from crewtop.model.money import Money
 from crewtop.model.task import TaskStatus
 from crewtop.tui.effects import Say
@@ -63,23 +65,6 @@ def said(figure: str, role: Role = "text") -> Span:
 def seconds(length: float) -> str:
     """A duration that grows before one's eyes, in whole seconds."""
     return words.duration(float(int(length)))
-
-
-def coarse(age: float) -> str:
-    """An age in steps of 10 s, then minutes, then ten minutes, then hours.
-
-    Ages grow while nothing happens. In steps they leave an idle screen alone: it sends no bytes between them.
-    """
-    if age < 10:
-        return "<10s"
-    step = 10 if age < 60 else 60 if age < 3_600 else 600 if age < 86_400 else 3_600
-    return words.duration(age // step * step)
-
-
-def left(seconds: float) -> str:
-    """What is left of a time, in steps of 10 s, then minutes, as coarse is: '30s' from 30 s down to just above 20 s."""
-    step = 10 if seconds <= 60 else 60
-    return words.duration(float(-(-max(seconds, 1.0) // step) * step))
 
 
 def aged(age: float | None, role: Role = "text") -> Span:

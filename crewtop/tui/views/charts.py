@@ -83,7 +83,6 @@ def charts(snapshot: Snapshot, manner: Manner) -> list[Chart]:
     points, bucket = complete(snapshot), snapshot.bucket_seconds
     at = points[0].at
     oldest = max((queue.oldest for queue in snapshot.queues if queue.oldest is not None), default=None)
-    today = f"{manner.money(snapshot.spend_today)} today" if snapshot.spend_today.calls else ""
     return [
         Chart(
             "Backlog",
@@ -96,13 +95,13 @@ def charts(snapshot: Snapshot, manner: Manner) -> list[Chart]:
             overlay=Series("oldest, right", [point.oldest for point in points], "watch", "line"),
             overlay_measure=SECONDS,
         ),
-        _throughput(points, bucket),
+        _throughput(snapshot, points),
         _percentiles("Wait", snapshot.wait, points, bucket, "wait", "waiting"),
         _percentiles("Run", snapshot.run, points, bucket, "run", "link"),
         Chart(
-            "Spend an hour",
-            manner.hourly(snapshot.spend_per_hour),
-            today,
+            "Spend pace",
+            manner.hourly(snapshot.spend_pace),
+            _spent(snapshot, manner),
             at,
             bucket,
             (Series("spend", [point.spend * 3_600 / bucket for point in points], "money", "solid", mean),),
@@ -111,15 +110,21 @@ def charts(snapshot: Snapshot, manner: Manner) -> list[Chart]:
     ]
 
 
-def _throughput(points: Sequence[Point], bucket: float) -> Chart:
+def _spent(snapshot: Snapshot, manner: Manner) -> str:
+    spent = (("last hour", snapshot.spend_per_hour), ("today", snapshot.spend_today))
+    return ", ".join(f"{span} {manner.money(amount)}" for span, amount in spent if amount.calls)
+
+
+def _throughput(snapshot: Snapshot, points: Sequence[Point]) -> Chart:
+    bucket = snapshot.bucket_seconds
     fast = max(point.done for point in points) * 60 / bucket >= 1_000
     unit, seconds = ("s", 1) if fast else ("m", 60)
     done = [point.done * seconds / bucket for point in points]
     failed = [point.failed * seconds / bucket or None for point in points]  # no failure leaves no mark
     return Chart(
         "Throughput",
-        rate_now(points, bucket, "done"),
-        f"in {rate_now(points, bucket, 'arrived')}",
+        rate_now(snapshot, "done"),
+        f"in {rate_now(snapshot, 'arrived')}",
         points[0].at,
         bucket,
         (Series("completed", done, "moving", "solid", mean), Series("failed", failed, "wrong", "line", mean)),

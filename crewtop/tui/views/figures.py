@@ -8,6 +8,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 from crewtop import words
+from crewtop.model.pace import last_minute
 from crewtop.model.snapshot import Point, Snapshot
 from crewtop.tui.charts import area, grouped, per_cell
 from crewtop.tui.manner import Manner
@@ -50,8 +51,8 @@ def figures(snapshot: Snapshot, manner: Manner) -> list[Figure]:
         ),
         Figure(
             "Done",
-            rate_now(points, bucket, "done"),
-            f"in {rate_now(points, bucket, 'arrived')}" if points else "",
+            rate_now(snapshot, "done"),
+            f"in {rate_now(snapshot, 'arrived')}" if points else "",
             "moving",
             [point.done * 60 / bucket for point in points],
             mean,
@@ -77,8 +78,8 @@ def figures(snapshot: Snapshot, manner: Manner) -> list[Figure]:
         ),
         Figure(
             "Spend",
-            manner.hourly(snapshot.spend_per_hour),
-            f"{manner.money(snapshot.spend_today)} today" if snapshot.spend_today.calls else "",
+            manner.hourly(snapshot.spend_pace),
+            f"{manner.money(snapshot.spend_per_hour)} in 1h" if snapshot.spend_per_hour.calls else "",
             "money",
             [point.spend * 3600 / bucket for point in points],
             mean,
@@ -148,12 +149,10 @@ def _axis(start: str, peak: str, chart_cells: int, size: int) -> Spans:
     return (Span(left + middle + right, "faint"),)
 
 
-def rate_now(points: Sequence[Point], bucket: float, what: str) -> str:
+def rate_now(snapshot: Snapshot, what: str) -> str:
     """How often something ('done', 'arrived', 'failed') happened in the last minute."""
-    if not points:
-        return "-"
-    last = points[-6:]
-    return words.rate(sum(getattr(point, what) for point in last) * 60 / (bucket * len(last)))
+    last, seconds = last_minute(snapshot.series, snapshot.at, snapshot.bucket_seconds)
+    return words.rate(sum(getattr(point, what) for point in last) * 60 / seconds) if last else words.NOTHING
 
 
 def growth(points: Sequence[Point], bucket: float) -> str:

@@ -109,14 +109,15 @@ def _keys(session: Session, width: int) -> Line:
         case Question():
             return BLANK
         case Help():
-            return _hints(("↑ ↓", "scroll"), ("any other key", "back"), manner=session.manner)
+            return _hints(("↑ ↓", "scroll"), ("Esc", "back"), ("a key", "does what it says"), manner=session.manner)
         case Palette():
             return _hints((enter, "run"), ("↑ ↓", "choose"), ("Esc", "back"), manner=session.manner)
     if session.page.edit is not None:
         return _hints((enter, "apply"), ("Esc", "keep as it was"), manner=session.manner)
     parts = []
     for command in session.commands:
-        if command.footer and command.keys:
+        elsewhere = command.name == View.CHARTS and session.view is not View.OVERVIEW
+        if command.footer and command.keys and not elsewhere:
             label = command.label
             if command.name == "leave":
                 label = "quit" if session.view is View.OVERVIEW else "back"

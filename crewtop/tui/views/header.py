@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from crewtop import words
 from crewtop.model.snapshot import Health, Snapshot
@@ -51,8 +51,8 @@ def top(
         parts.append(Part(0, (Span("SIMULATED", "watch", True),)))
     short = cells < SHORT_CELLS
     parts += [*_stores(snapshot, latencies, answering, "pg" if short else "postgres", manner), *_workers(snapshot)]
-    if snapshot.spend_per_hour.calls:
-        parts.append(Part(4, (Span(manner.hourly(snapshot.spend_per_hour), "money"),)))
+    if snapshot.spend_pace.calls:
+        parts.append(Part(4, (Span(manner.hourly(snapshot.spend_pace), "money"),)))
     clock = joined(
         Span(f"{manner.minute(snapshot.at)} ", "text"),
         Span(f"{manner.zone} ", "muted"),
@@ -66,33 +66,57 @@ def top(
 def tabs(view: View, keymap: Keymap, cells: int, manner: Manner) -> Line:
     """The second line: the views, the open one marked, and the keys that work everywhere.
 
-    Where it is narrow only the open one has its title.
+    Where it is narrow the keys but the one for help go, then titles are shortened, then only the open view has one.
     """
     open_tab = View.TASKS if view is View.DETAIL else view
-    keys = joined(*(_always(keymap, name, said, manner) for name, said in ALWAYS))
-    for gap, titled in ((3, True), (2, True), (2, False)):
-        spans: list[Span] = [Span("  ")]
-        for _, title, target in TABS:
-            on = target is open_tab
-            said = f" {title}" if titled or on else ""
-            key = keymap.key(target)
-            spans += [
-                Span(key_name(key, manner.ascii_only) if key else "", "accent", on),
-                Span(said, "text" if on else "muted", on),
-                Span(" " * gap),
-            ]
-        if width(spans) <= cells:
+    every, least = (_always(keymap, hints, manner) for hints in (ALWAYS, ALWAYS[-1:]))
+    for titles, gap, keys in (
+        (TITLES, 3, every),
+        (TITLES, 2, every),
+        (TITLES, 2, least),
+        (TITLES | SHORT_TITLES, 2, least),
+        (_only(open_tab), 2, every),
+        (_only(open_tab), 2, least),
+    ):
+        spans = _titled(titles, open_tab, keymap, gap, manner)
+        if width(spans) + 2 + width(keys) <= cells:
             break
-    return Line(spread(tuple(spans), keys, cells, manner.cut))
+    return Line(spread(spans, keys, cells, manner.cut))
 
+
+TITLES = {target: title for _, title, target in TABS}
+
+SHORT_TITLES = {View.OPERATIONS: "Ops"}
+"""Enough for all of them to stand beside the key for help in 80 cells."""
 
 ALWAYS = (("filter", " filter   "), ("palette", " command   "), ("help", " help "))
-"""The commands whose keys are always told, with their words."""
+"""The commands whose keys are told, with their words; the last one always."""
 
 
-def _always(keymap: Keymap, name: str, said: str, manner: Manner) -> Spans:
-    key = keymap.key(name)
-    return joined(Span(key_name(key, manner.ascii_only), "accent"), Span(said, "muted")) if key else ()
+def _only(view: View) -> dict[View, str]:
+    return {view: (TITLES | SHORT_TITLES).get(view, "")}
+
+
+def _titled(titles: Mapping[View, str], open_tab: View, keymap: Keymap, gap: int, manner: Manner) -> Spans:
+    """The tabs: their keys, and titles where they have one."""
+    spans: list[Span] = []
+    for _, _, target in TABS:
+        on = target is open_tab
+        key = keymap.key(target)
+        title = f" {titles[target]}" if titles.get(target) else ""
+        spans += [
+            Span(" " * (gap if spans else 2)),
+            Span(key_name(key, manner.ascii_only) if key else "", "accent", on),
+            Span(title, "text" if on else "muted", on),
+        ]
+    return tuple(spans)
+
+
+def _always(keymap: Keymap, hints: Sequence[tuple[str, str]], manner: Manner) -> Spans:
+    told = [(keymap.key(name), said) for name, said in hints]
+    return joined(
+        *(joined(Span(key_name(key, manner.ascii_only), "accent"), Span(said, "muted")) for key, said in told if key)
+    )
 
 
 def _stores(
@@ -124,7 +148,7 @@ def _workers(snapshot: Snapshot) -> list[Part]:
     if not alive:
         return [Part(2, (Span("no worker", "watch"),))]
     hosts = len({worker.host for worker in alive})
-    busy, slots = sum(worker.busy for worker in alive), sum(worker.slots for worker in alive)
+    busy, slots = sum(worker.taken for worker in alive), sum(worker.slots for worker in alive)
     return [
         Part(5, (Span(f"{words.count(hosts)} {'host' if hosts == 1 else 'hosts'}", "muted"),)),
         Part(2, joined(Span(words.count(busy), "text", True), Span(f"/{words.count(slots)} slots", "muted"))),

@@ -19,6 +19,9 @@ BESIDE = (("Move", "Go to", "Read"), ("Act", "Screen"))
 
 TWO_COLUMNS_CELLS = 110
 
+RUN_FROM_HERE = frozenset({"Go to", "Read", "Screen"})
+"""The groups of commands whose keys do while help is open what it says of them."""
+
 
 class Help:
     """The keys of a view by group, and what the columns of its tables mean."""
@@ -29,12 +32,17 @@ class Help:
         self._top = 0
 
     def press(self, key: str) -> Command | bool:
-        """True while it stays open."""
+        """True while it stays open, False when it is left, or the command of the key.
+
+        A command that acts, or one for a list that is not in sight, only closes the page.
+        """
         steps = {"down": 1, "j": 1, "up": -1, "k": -1, "pagedown": 10, "pageup": -10, "space": 10}
-        if key not in steps:
-            return False
-        self._top = max(0, self._top + steps[key])
-        return True
+        if key in steps:
+            self._top = max(0, self._top + steps[key])
+            return True
+        chosen = next((command for command in self._commands if key in command.keys), None)
+        runs = chosen is not None and chosen.group in RUN_FROM_HERE and not chosen.acting and chosen.name != "help"
+        return chosen if chosen is not None and runs else False
 
     def lines(self, width: int, height: int, manner: Manner) -> list[Line]:
         """The page in so many cells and lines; two columns where there is room."""

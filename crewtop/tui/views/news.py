@@ -8,11 +8,12 @@ from datetime import datetime
 
 from crewtop import words
 from crewtop.model.filters import TaskFilter
+from crewtop.model.problems import Problem, problems
 from crewtop.model.snapshot import QueueRow, Snapshot, WorkerRow
 from crewtop.tui.actions import View
 from crewtop.tui.effects import Effect, Go
 from crewtop.tui.paint import Role
-from crewtop.tui.views.problems import Problem, problems
+from crewtop.tui.views.problems import opens
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class News:
     opens: Effect
 
 
-_TOLD_OTHERWISE = frozenset({"redis", "paused", "dead worker", "draining"})
+_TOLD_OTHERWISE = frozenset({"store", "paused", "dead worker", "draining"})
 """Kinds of problems that are news as what happened to a store, a queue or a worker."""
 
 _WORKERS = Go(View.WORKERS)
@@ -102,10 +103,10 @@ def _problems(before: Snapshot, after: Snapshot) -> Iterator[_Told]:
     was, now = _found(before), _found(after)
     for key, problem in now.items():
         if key not in was:
-            yield problem.kind, problem.name, problem.words, problem.role, problem.opens
+            yield problem.kind, problem.name, problem.words, problem.severity, opens(problem)
     for key, problem in was.items():
         if key not in now:
-            yield problem.kind, problem.name, f"{problem.kind} no more", "moving", problem.opens
+            yield problem.kind, problem.name, f"{problem.kind} no more", "moving", opens(problem)
 
 
 def _found(snapshot: Snapshot) -> dict[tuple[str, str], Problem]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from crewtop import words
 from crewtop.model.filters import TaskFilter
+from crewtop.model.problems import Problem, problems
 from crewtop.model.snapshot import QueueRow, RunningRow, Snapshot
 from crewtop.tui.actions import View
 from crewtop.tui.columns import fit, heading, row
@@ -18,13 +20,12 @@ from crewtop.tui.selection import Selection
 from crewtop.tui.views import figures
 from crewtop.tui.views.cells import NO_TASK_HERE, lead, moved
 from crewtop.tui.views.page import Page
-from crewtop.tui.views.problems import Problem, problems
+from crewtop.tui.views.problems import leads, opens
 from crewtop.tui.views.question import Question, about_pause
 from crewtop.tui.views.tables import QUEUE_COLUMNS, RUNNING_COLUMNS, held_by, in_order, queue_cells, running_cells
 
 MOST_PROBLEMS = 8
-"""Lines of problems before the rest is only counted, on a high screen."""
-
+"""Lines of problems on a high screen; the cursor goes through the rest."""
 
 HINT_CELLS = 70
 """From this width on a problem's line says where Enter leads."""
@@ -56,15 +57,16 @@ class Overview(Page):
 
     def take(self, snapshot: Snapshot) -> None:
         """Show a new snapshot."""
-        self.snapshot = snapshot = replace(snapshot, running=tuple(in_order(snapshot.running)))
         self._problems = problems(snapshot)
-        self._shown = {_key(problem): problem for problem in self._problems[:MOST_PROBLEMS]}
+        queues, running = _needy_first(snapshot.queues, self._problems), in_order(snapshot.running)
+        self.snapshot = snapshot = replace(snapshot, queues=tuple(queues), running=tuple(running))
+        self._shown = {_key(problem): problem for problem in self._problems}
         self._shown |= {Key("queue", queue.name): queue for queue in snapshot.queues}
         self._shown |= {Key("task", str(task.task_id)): task for task in snapshot.running}
         first = self.selection.cursor is None
         self.selection.update(tuple(self._shown))
         if first and snapshot.queues:
-            self.selection.place(len(self._problems[:MOST_PROBLEMS]))
+            self.selection.place(len(self._problems))
 
     def do(self, command: str, height: int) -> Effect | Question | None:
         """Obey a command."""
@@ -119,15 +121,15 @@ class Overview(Page):
     def _problem_rows(self, width: int, most: int) -> Rows:
         if not self._problems:
             return []
-        shown = self._problems[:MOST_PROBLEMS]
-        keys = [_key(problem) for problem in shown]
+        keys = [_key(problem) for problem in self._problems]
         rows: Rows = [
-            (self._problem_line(shown[index], width), keys[index])
-            for index in _around(self._place_of(keys), len(shown), most)
+            (self._problem_line(self._problems[index], width), keys[index])
+            for index in _around(self._place_of(keys), len(keys), most)
         ]
-        left = len(self._problems) - most
+        left = len(keys) - most
         if left > 0 and most > 1:
-            rows.append((line("  ", Span(f"and {words.count(left)} more", "muted")), None))
+            said = self.manner.own(f"and {words.count(left)} more: ↑ ↓ go through all")
+            rows.append((line("  ", Span(said, "muted")), None))
         return [(BLANK, None), *rows] if most > 1 else rows
 
     def _problem_line(self, problem: Problem, width: int) -> Line:
@@ -135,14 +137,14 @@ class Overview(Page):
         on = self._on(_key(problem))
         said = joined(
             lead(on, self.manner),
-            Span(self.manner.glyph("●" if problem.role == "wrong" else "▲") + " ", problem.role),
+            Span(self.manner.glyph("●" if problem.severity == "wrong" else "▲") + " ", problem.severity),
             data(problem.name, "text", True),
             "  ",
             data(problem.words, "muted"),
         )
         if width < HINT_CELLS:
             return Line(clip_spans(said, width - 1, self.manner.cut), "cursor" if on else "ground")
-        opens = joined(Span(self.manner.glyph("⏎"), "accent" if on else "faint"), Span(f" {problem.leads} ", "faint"))
+        opens = joined(Span(self.manner.glyph("⏎"), "accent" if on else "faint"), Span(f" {leads(problem)} ", "faint"))
         said = clip_spans(said, width - cells_of(opens) - 2, self.manner.cut)
         return Line(spread(said, opens, width, self.manner.cut), "cursor" if on else "ground")
 
@@ -155,12 +157,15 @@ class Overview(Page):
         fitted = fit(QUEUE_COLUMNS if held else QUEUE_COLUMNS[:-1], width - 3)
         keys = [Key("queue", queue.name) for queue in queues]
         rows: Rows = [(heading(fitted, "  "), None)]
-        for index in _around(self._place_of(keys), len(queues), room - 1):
+        cut = len(queues) > room - 1 > 1  # where there is but one line, it is a queue's
+        for index in _around(self._place_of(keys), len(queues), room - 1 - cut):
             on = self._on(keys[index])
             cells = queue_cells(queues[index], self.manner)
             mark = words.glyph("paused", ascii=self.manner.ascii_only) if queues[index].paused else ""
             ground: Ground = "cursor" if on else "ground"
             rows.append((row(fitted, cells, ground, lead(on, self.manner, mark), self.manner.cut), keys[index]))
+        if cut:
+            rows.append((line("    ", Span(_more_queues(len(queues) - (room - 2)), "muted")), None))
         return rows
 
     def _running_rows(self, width: int, room: int) -> Rows:
@@ -197,7 +202,22 @@ def _opened(chosen: Problem | QueueRow | RunningRow, pane: str | None) -> Effect
         return Open(chosen.task_id, pane)
     if isinstance(chosen, QueueRow):
         return Go(View.TASKS, TaskFilter(queues=(chosen.name,)))
-    return chosen.opens
+    return opens(chosen)
+
+
+def _needy_first(queues: Sequence[QueueRow], found: Sequence[Problem]) -> list[QueueRow]:
+    """Queues with something wrong, then those where anything moves or waits: by name, so that a tick stirs little."""
+    wrong = {problem.name for problem in found if problem.about == "queue" and problem.severity == "wrong"}
+
+    def place(queue: QueueRow) -> tuple[int, str]:
+        busy = queue.ready or queue.running or queue.retry
+        return 0 if queue.name in wrong else 1 if busy else 2, queue.name
+
+    return sorted(queues, key=place)
+
+
+def _more_queues(count: int) -> str:
+    return "and 1 more queue" if count == 1 else f"and {words.count(count)} more queues"
 
 
 def _problem_room(height: int) -> int:

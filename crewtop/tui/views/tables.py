@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from crewtop import words
+from crewtop.model.problems import GOOD_LEVEL
 from crewtop.model.snapshot import Percentiles, QueueRow, RunningRow
 from crewtop.tui.columns import Cell, Column
 from crewtop.tui.manner import Manner, data
@@ -20,7 +21,7 @@ QUEUE_COLUMNS = (
     ),
     Column("RETRY", 5, 5, right=True, about="Tasks that failed and wait for their next attempt"),
     Column("FAILED", 6, 3, right=True, about="Tasks that failed for good and are still kept"),
-    Column("DONE/m", 6, 4, right=True, about="Tasks completed a minute, over the window of the charts"),
+    Column("DONE/m", 6, 4, right=True, about="Tasks completed a minute, as the last minute went"),
     Column("OLDEST", 6, 2, right=True, about="How long the longest-waiting ready task has been waiting"),
     Column("LEVEL", 6, 6, right=True, about="Share of tasks that started within the service level of their priority"),
     Column(
@@ -31,7 +32,7 @@ QUEUE_COLUMNS = (
     Column("RUN p50", 7, 11, right=True, about="Half of the runs took at most so long; ~ marks fewer than 20 of them"),
     Column("p95", 6, 8, right=True, about="19 of 20 runs took at most so long"),
     Column("p99", 6, 13, right=True, about="99 of 100 runs took at most so long"),
-    Column("ERR", 5, 12, right=True, about="Share of runs that did not complete"),
+    Column("ERR", 5, 12, right=True, about="Share of runs that failed for good, of these and the completed ones"),
     Column("LATER", 6, 14, right=True, about="Tasks that are due at a later time"),
     Column("$/1K", 8, 9, right=True, about="What 1,000 completed tasks cost in LLM calls; ? unknown, - no calls"),
     Column("WHY", 16, 15, most=40, about="Why ready tasks do not move, where something holds them"),
@@ -100,10 +101,6 @@ def held_by(queue: QueueRow) -> str:
     if queue.no_worker:
         return f"no worker for {', '.join(queue.no_worker)}"
     return f"throttled by {queue.throttled[0].provider}" if queue.throttled else ""
-
-
-GOOD_LEVEL = 0.95
-"""A queue whose share of starts within their service level is below this is called late."""
 
 
 def _percentiles(of: Percentiles) -> list[Span]:

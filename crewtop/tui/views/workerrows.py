@@ -6,6 +6,7 @@ import re
 from datetime import datetime
 
 from crewtop import words
+from crewtop.model.problems import CLOCK_SECONDS
 from crewtop.model.snapshot import WorkerRow
 from crewtop.tui.columns import Cell, Column
 from crewtop.tui.manner import Manner, data
@@ -13,9 +14,6 @@ from crewtop.tui.paint import Role, Span, joined
 from crewtop.tui.views.cells import aged, said
 
 BAR_CELLS = 12
-
-CLOCK_SECONDS = 1.0
-"""A clock that is off by less is right enough: no figure of crewtop's is taken from it."""
 
 HEALTHY_SECONDS = 15.0
 """A heartbeat that is younger is no news."""
@@ -27,7 +25,12 @@ WORKER_COLUMNS = (
     Column("ID", 8, about="The end of the worker's id: tells two workers of one host apart"),
     Column("STATE", 10, about="running, draining (claims nothing more), late (three heartbeats missed) or stopped"),
     Column("LOAD", BAR_CELLS, 8, about="How many of its slots are busy, as a bar"),
-    Column("BUSY", 12, 1, about="Busy slots of all its slots; after an arrow what was asked for"),
+    Column(
+        "BUSY",
+        12,
+        1,
+        about="Busy slots of all; +3: more runs, not begun or not recorded yet; after an arrow what was asked for",
+    ),
     Column("CPU", 4, 4, right=True, about="How much of one processor the worker and its executors use"),
     Column("MEM", 6, 5, right=True, about="Memory of the worker and its executors"),
     Column(
@@ -89,7 +92,7 @@ def _clock(worker: WorkerRow) -> Span:
 def _load(worker: WorkerRow, manner: Manner) -> Cell:
     """Busy slots as a bar: a cell for each where they fit."""
     cells = min(worker.slots, BAR_CELLS)
-    full = min(cells, -(-worker.busy * cells // worker.slots)) if worker.slots else 0
+    full = min(cells, -(-worker.taken * cells // worker.slots)) if worker.slots else 0
     role = ROLES.get(worker.state, "text")
     return joined(Span(manner.glyph("■") * full, role), Span(manner.glyph("·") * (cells - full), "faint"))
 
@@ -98,7 +101,9 @@ def _busy(worker: WorkerRow, wanted: int | None, manner: Manner) -> Cell:
     aside = f" {manner.glyph('→')} {wanted}" if wanted is not None and wanted != worker.slots else ""
     if worker.drain_seconds_left is not None and worker.state == "draining":
         aside = f" {words.duration(float(int(worker.drain_seconds_left)))} left"
-    return joined(Span(f"{worker.busy}", "text", True), Span(f"/{worker.slots}", "muted"), Span(aside, "accent"))
+    beyond = f" +{worker.busy - worker.taken}" if worker.busy > worker.taken else ""
+    slots = joined(Span(f"{worker.taken}", "text", True), Span(f"/{worker.slots}", "muted"))
+    return joined(slots, Span(beyond, "muted"), Span(aside, "accent"))
 
 
 def _heartbeat(worker: WorkerRow) -> Span:

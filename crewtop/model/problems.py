@@ -1,0 +1,192 @@
+"""What is wrong now, what hurts most first, judged from a snapshot alone: the same on the screen and in plain text.
+
+Names and reasons in it are as they were given: not yet safe to show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from crewtop.model.budgets import BudgetRow
+from crewtop.model.durations import coarse, duration, left
+from crewtop.model.snapshot import Health, QueueRow, Snapshot, WorkerRow
+
+Severity = Literal["wrong", "watch"]
+About = Literal["store", "budget", "queue", "task", "worker"]
+
+STARTING_SECONDS = 10.0
+"""A worker takes a few seconds to import CrewAI; until then it is no news that nobody takes the first tasks."""
+
+MOURNING_SECONDS = 120.0
+"""Once others have its tasks, a dead worker is history after a while, not an alarm."""
+
+GOOD_LEVEL = 0.95
+"""A queue whose share of starts within their service level is below this is called late."""
+
+BROKEN, BROKEN_RUNS = 0.5, 3
+"""A queue is failing where at least this share of its runs failed, and at least so many did."""
+
+FAILING, FAILING_OF = 0.10, 20
+"""Of so many runs on a smaller share is enough."""
+
+CLOCK_SECONDS = 1.0
+"""A clock that is off by less is right enough: no figure of crewtop's is taken from it."""
+
+STUCK_NAMED = 5
+"""Stuck tasks that are named before the rest is only counted."""
+
+RUN_WEIGHS = 100
+"""A run that is lost weighs as much as so many tasks that wait: its work was done and paid for."""
+
+KINDS = (
+    "store",
+    "failing",
+    "dead worker",
+    "late",
+    "no worker",
+    "stuck",
+    "budget",
+    "throttled",
+    "clock",
+    "draining",
+    "paused",
+)
+"""Kinds of problems; of two that concern about as many tasks the earlier one comes first."""
+
+_MEANT = frozenset({"draining", "paused"})
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is the matter with what, in words with since when or how much.
+
+    kind is one of KINDS, and no two of a kind have the same name. tasks: how many it concerns. first: nothing works
+    there. task_id: of the stuck task that it is about, if it is about one.
+    """
+
+    kind: str
+    about: About
+    name: str
+    words: str
+    severity: Severity
+    tasks: int = 0
+    first: bool = False
+    task_id: int | None = None
+
+
+def problems(snapshot: Snapshot) -> list[Problem]:
+    """All problems of a snapshot, what hurts most first.
+
+    Stores that are down and queues in which most runs fail come first, then what is wrong, what is to be watched, and
+    what somebody meant to be so; among these what concerns four times as many tasks. In such steps, so that the
+    order stays while figures move a little.
+    """
+    found = [*_stores(snapshot), *_budgets(snapshot), *_stuck(snapshot)]
+    found += [problem for queue in snapshot.queues for problem in _of_queue(queue)]
+    found += [problem for worker in snapshot.workers for problem in _of_worker(worker)]
+    return sorted(found, key=_hurts)
+
+
+def _hurts(problem: Problem) -> tuple[bool, bool, bool, bool, int, int, str]:
+    return (
+        problem.about != "store",
+        not problem.first,
+        problem.severity != "wrong",
+        problem.kind in _MEANT,
+        -(problem.tasks.bit_length() // 2),
+        KINDS.index(problem.kind),
+        problem.name,
+    )
+
+
+def _stores(snapshot: Snapshot) -> Iterator[Problem]:
+    if not snapshot.postgres.up:
+        yield Problem(
+            "store", "store", "postgres", f"down, these are the last figures{_why(snapshot.postgres)}", "wrong"
+        )
+    if not snapshot.redis.up:
+        said = f"down, tasks go on by polling, without live logs{_why(snapshot.redis)}"
+        yield Problem("store", "store", "redis", said, "watch")
+
+
+def _why(store: Health) -> str:
+    return f": {store.detail}" if store.detail else ""
+
+
+def _budgets(snapshot: Snapshot) -> Iterator[Problem]:
+    for budget in snapshot.budgets:
+        if budget.state != "ok":
+            least = "at least " if budget.unknown else ""
+            amounts = f"{least}${budget.spent:,.2f} of ${budget.limit:,.2f} today"
+            severity: Severity = "wrong" if budget.state == "held" else "watch"
+            yield Problem("budget", "budget", budget.what, f"{_stands(budget)}: {amounts}", severity)
+
+
+def _stands(budget: BudgetRow) -> str:
+    match budget.state:
+        case "warn":
+            return "nearly spent"
+        case "spent":
+            return "spent, and it only warns"
+        case "unwatched":
+            return "watched by no live worker"
+    until = f"until {budget.resumes_at:%Y-%m-%d %H:%M}Z, or " if budget.resumes_at else ""
+    return f"spent, nothing more of it is claimed {until}until it is raised"
+
+
+def _of_queue(queue: QueueRow) -> Iterator[Problem]:
+    ready = f"{queue.ready:,} ready"
+    oldest = f", oldest {coarse(queue.oldest)}" if queue.oldest is not None else ""
+    if (failing := _failing(queue)) is not None:
+        yield failing
+    if queue.level is not None and queue.level < GOOD_LEVEL:
+        share = f"only {queue.level:.1%} start" if queue.level else "none start"
+        said = f"{share} within their service level: {ready}{oldest}"
+        yield Problem("late", "queue", queue.name, said, "wrong", queue.ready)
+    if queue.no_worker and (queue.oldest or 0) > STARTING_SECONDS:
+        waits = "1 task waits" if queue.unserved == 1 else f"{queue.unserved:,} tasks wait"
+        said = f"no live worker has the crew {', '.join(queue.no_worker)}: {waits}"
+        yield Problem("no worker", "queue", queue.name, said, "wrong", queue.unserved)
+    if queue.throttled:
+        held = [f"{each.crew} by {each.provider}, resumes in {left(each.seconds_left)}" for each in queue.throttled]
+        yield Problem("throttled", "queue", queue.name, f"throttled: {'; '.join(held)}: {ready}", "watch", queue.ready)
+    if queue.paused:
+        by = f" by {queue.paused_by}" if queue.paused_by else ""
+        why = f": {queue.paused_reason}" if queue.paused_reason else ""
+        yield Problem("paused", "queue", queue.name, f"paused{by}{why}, {ready}{oldest}", "watch", queue.ready)
+
+
+def _failing(queue: QueueRow) -> Problem | None:
+    rate = queue.error_rate or 0.0
+    failed = round(rate * queue.ended)
+    broken = failed >= BROKEN_RUNS and rate >= BROKEN
+    if not broken and not (queue.ended >= FAILING_OF and rate >= FAILING):
+        return None
+    said = f"{failed:,} of {queue.ended:,} runs failed for good"
+    return Problem("failing", "queue", queue.name, said, "wrong", failed, first=broken)
+
+
+def _stuck(snapshot: Snapshot) -> Iterator[Problem]:
+    stuck = [task for task in snapshot.running if task.stuck is not None]
+    for task in stuck[:STUCK_NAMED]:
+        name = f"{task.task_id} {task.crew}"
+        yield Problem("stuck", "task", name, f"stuck: {task.stuck}", "watch", 1, task_id=task.task_id)
+    more = len(stuck) - STUCK_NAMED
+    if more > 0:
+        said = "1 more is stuck" if more == 1 else f"{more:,} more are stuck"
+        yield Problem("stuck", "task", "other tasks", said, "watch", 1)  # below those that are named
+
+
+def _of_worker(worker: WorkerRow) -> Iterator[Problem]:
+    if worker.state == "late" and (worker.busy or worker.heartbeat_age < MOURNING_SECONDS):
+        busy = f", {worker.busy} running there" if worker.busy else ""
+        said = f"no heartbeat for {coarse(worker.heartbeat_age)}{busy}"
+        yield Problem("dead worker", "worker", worker.id, said, "wrong", worker.busy * RUN_WEIGHS)
+    if worker.state == "draining" and worker.busy:
+        until = f", {duration(worker.drain_seconds_left)} left" if worker.drain_seconds_left is not None else ""
+        yield Problem("draining", "worker", worker.id, f"draining {worker.busy}{until}", "watch", worker.busy)
+    if worker.state in ("running", "draining") and abs(off := worker.clock_offset or 0.0) >= CLOCK_SECONDS:
+        said = f"its clock is off by {'+' if off > 0 else '-'}{duration(float(int(abs(off))))}"
+        yield Problem("clock", "worker", worker.id, said, "watch")
