@@ -166,17 +166,16 @@ def strangers(task_filter: TaskFilter, names: Names) -> list[str]:
     """A sentence for each crew and queue of a filter that is not among the names that are known, nor a pattern."""
     asked = (("crew", task_filter.crews, names.crews), ("queue", task_filter.queues, names.queues))
     return [
-        _stranger(what, safe(name), known)
+        _stranger(what, name, known)
         for what, wanted, known in asked
         for name in wanted
-        if known and isinstance(name, str) and name not in known
+        if known and isinstance(name, str) and name not in known and safe(name) == name
     ]
 
 
 def _stranger(what: str, name: str, known: Sequence[str]) -> str:
-    seen = "runs or has a worker" if what == "crew" else "is in use"
     meant = get_close_matches(name, known, 1, 0.6)
-    return f"No {what} {name} {seen} now" + (f": did you mean {meant[0]}?" if meant else ".")
+    return f"No {what} {name} is known here" + (f": did you mean {meant[0]}?" if meant else ".")
 
 
 def _typable(names: Iterable[str]) -> tuple[str, ...]:

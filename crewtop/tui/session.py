@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from crewtop import words
 from crewtop.model.filters import TaskFilter
-from crewtop.model.operations import Action, Operation, OperationResult, Scope
+from crewtop.model.operations import ON_TASKS, Action, Operation, OperationResult, Scope
 from crewtop.model.problems import problems
 from crewtop.model.snapshot import Snapshot
 from crewtop.tui import title
@@ -218,7 +218,7 @@ class Session:
         if command.acting and (reason := self.refusal()) is not None:
             self.say(reason, "watch")
             return None
-        if command.name not in tuple(Action) and command.name != "everything":
+        if command.name not in ON_TASKS and command.name != "everything":
             self.acting.all_matching = False
         effect = self.page.own(command.name)
         if effect is None:
@@ -244,7 +244,7 @@ class Session:
         return self._carry_out(outcome)
 
     def _in_view(self, name: str) -> Effect | Question | None:
-        if name in tuple(Action):
+        if name in ON_TASKS:
             return self.acting.about(Action(name), self.page.chosen, self.page.matching, self.page.typed)
         if name in self.ways.pages:
             return Go(View(name))

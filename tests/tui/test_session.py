@@ -214,6 +214,12 @@ def test_u_goes_to_the_newest_operation_that_is_not_undone_yet() -> None:
     assert "nothing left to undo" in picture(made)
 
 
+def test_undo_takes_back_that_the_next_action_is_for_all() -> None:
+    made = session()
+    keys(made, "2", "A", "u")
+    assert not made.acting.all_matching
+
+
 def test_before_a_delete_that_cannot_be_undone_it_is_said_what_was() -> None:
     made = session()
     made.ended(operation(Action.RETRY, 96, "done"), {})

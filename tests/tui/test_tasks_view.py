@@ -71,9 +71,9 @@ def test_a_filter_is_opened_again_to_add_a_word() -> None:
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        ("crew:suport", "No crew suport runs or has a worker now: did you mean support?"),
-        ("queue:resarch", "No queue resarch is in use now: did you mean research?"),
-        ("queue:zzzz", "No queue zzzz is in use now."),
+        ("crew:suport", "No crew suport is known here: did you mean support?"),
+        ("queue:resarch", "No queue resarch is known here: did you mean research?"),
+        ("queue:zzzz", "No queue zzzz is known here."),
     ],
 )
 def test_a_name_that_nothing_has_is_pointed_out(typed: str, said: str) -> None:
