@@ -188,18 +188,6 @@ def test_the_last_operation_can_be_taken_back_and_a_delete_cannot() -> None:
     assert "a delete cannot be undone" in picture(made)
 
 
-def test_how_far_an_operation_has_come_is_said_in_the_header() -> None:
-    made = session()
-    made.acting.progress = operation(Action.RETRY, 41)
-    assert "retry 41 of 96" in picture(made)
-
-
-def test_a_queue_is_paused_and_goes_on_from_the_overview() -> None:
-    made = session()
-    assert keys(made, "down", "P") is None
-    assert "nothing more is claimed from it: 812 ready; 20 running go on" in picture(made)
-    assert keys(made, "enter") == PauseQueue("support", True)
-    assert keys(made, "down", "down", "P", "enter") == PauseQueue("research", False)
 def test_u_goes_to_the_newest_operation_that_is_not_undone_yet() -> None:
     made = session()
     for number in (3, 4):
@@ -254,6 +242,18 @@ def test_sentences_name_the_users_own_keys(tmp_path: Path) -> None:
     assert "^T undoes it" in picture(made)
 
 
+def test_how_far_an_operation_has_come_is_said_in_the_header() -> None:
+    made = session()
+    made.acting.progress = operation(Action.RETRY, 41)
+    assert "retry 41 of 96" in picture(made)
+
+
+def test_a_queue_is_paused_and_goes_on_from_the_overview() -> None:
+    made = session()
+    assert keys(made, "down", "P") is None
+    assert "nothing more is claimed from it: 812 ready; 20 running go on" in picture(made)
+    assert keys(made, "enter") == PauseQueue("support", True)
+    assert keys(made, "down", "down", "P", "enter") == PauseQueue("research", False)
 
 
 def test_the_outcome_is_said_task_by_task() -> None:
