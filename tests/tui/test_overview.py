@@ -93,10 +93,11 @@ def test_needy_and_busy_queues_come_first_whatever_a_tick_brings() -> None:
 
 def test_queues_that_are_cut_off_are_counted() -> None:
     queues = tuple(QueueRow(f"q{n:02}", running=1) for n in range(20))
-    view = overview(replace(EMPTY, queues=queues))
-    lines = shown(view, 80, 19)
-    seen = sum(line[2:].startswith("q") for line in lines)
-    assert f"and {20 - seen} more queues" in lines[-1]
+    view = overview(replace(INCIDENT, queues=queues))
+    for width, height in ((80, 19), (60, 15)):
+        lines = shown(view, width, height)
+        seen = sum(line[2:].startswith("q") for line in lines)
+        assert f"and {20 - seen} more queues" in lines[-1]
     for _ in queues:
         view.do("down", 19)
         assert any(line.startswith("▌") for line in shown(view, 80, 19))

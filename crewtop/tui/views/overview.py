@@ -225,7 +225,7 @@ def _problem_room(height: int) -> int:
 
 
 def _chart_height(height: int) -> int:
-    return 0 if height < 14 else 2 if height < 26 else 3 if height < 44 else 4
+    return 0 if height < 17 else 2 if height < 26 else 3 if height < 44 else 4
 
 
 def _around(place: int, count: int, room: int) -> range:
