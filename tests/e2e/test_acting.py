@@ -51,6 +51,8 @@ async def test_before_anything_is_done_the_scope_is_told(site: Site) -> None:
 async def test_tasks_are_moved_raised_edited_rerun_and_deleted(site: Site) -> None:
     [first] = await failed(site, 1)
     assert (await site.crewtop("move", "1", "--to", "fast", "-y"))[:2] == (0, "1: moved\n")
+    assert "move to fast" in (await site.crewtop("operations"))[1]
+    assert "operation 1: move to fast, done" in (await site.crewtop("operations", "show", "1"))[1]
     assert (await site.crewtop("priority", "1", "--to", "critical", "-y"))[:2] == (0, "1: reprioritised\n")
     assert (await site.crewtop("edit", "1", "--input", "order=A-2", "-y"))[:2] == (0, "1: edited\n")
     assert (await site.crewtop("rerun", "1", "-y"))[:2] == (0, "1: rerun as task 2\n")
