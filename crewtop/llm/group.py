@@ -1,0 +1,263 @@
+"""The calls of one worker to one model: they wait in line, and one loop asks for permits for all of them at once."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from crewtop.live.allowances import MARGIN_SECONDS, TOLERATED_SECONDS, Answered, Asked, Ended
+from crewtop.llm.asking import Denied, Permit
+from crewtop.llm.line import Line, Waiter
+from crewtop.llm.meter import Meter
+from crewtop.llm.teller import Teller, Way
+from crewtop.model.allowance import AllowanceState
+
+BATCH = 100
+"""Calls for which permits are asked at once."""
+RENEWS_SECONDS = 1.0
+"""A worker with calls that count says so at least as often: well within its lease, and within Redis's grace."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The ways that may be used now, and the seconds until there is one: 0 now, None never."""
+
+    ways: Sequence[Way]
+    rest: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Out:
+    """A call with a permit. free: by kind, what the model's limits had left then."""
+
+    meters: Sequence[Meter]
+    permitted_at: float
+    free: Mapping[str, float]
+
+
+@dataclass(eq=False, slots=True)
+class Group:
+    """One model of one provider.
+
+    ready: what may be used at the moment of asking. teller: to Redis, None where there is none. turn: of the provider:
+    exchanges about it go one by one, as they tell of the same calls in flight. permitted: takes note of a permit before
+    it is given. known_workers: how many live, as far as is known without Redis.
+    """
+
+    provider: str
+    model: str
+    ready: Callable[[], Ready]
+    teller: Teller | None
+    turn: asyncio.Lock
+    clock: Callable[[], float]
+    known_workers: Callable[[], int]
+    permitted: Callable[[Group, str, Out], None]
+    _line: Line = field(default_factory=Line)
+    _meters: list[Meter] = field(default_factory=list)
+    _unjudged: list[tuple[Out, Mapping[str, str]]] = field(default_factory=list)
+    _wake: asyncio.Event = field(default_factory=asyncio.Event)
+    _resumes_at: float = -math.inf
+    _shown_at: float = -math.inf
+    _closed: bool = False
+
+    def join(self, waiter: Waiter) -> None:
+        """Let a call wait."""
+        self._line.add(waiter)
+        if self._closed:
+            self.close()
+        self._wake.set()
+
+    def leave(self, waiter: Waiter) -> None:
+        """It waits no more."""
+        self._line.remove(waiter, served=False)
+
+    def drop(self, calls: frozenset[str]) -> None:
+        """Let nobody wait for these calls any more."""
+        for waiter in self._line.all():
+            if waiter.ask.call_id in calls:
+                self._deny(waiter, Denied("its run has ended", None, terminal=True))
+
+    def end(self, out: Out, ended: Ended) -> None:
+        """A call that was out has ended. Redis is told with the next exchange, which is now."""
+        now = self.clock()
+        for meter in out.meters:
+            if ended.unsent:
+                meter.take_back(ended.call)
+            else:
+                meter.land(ended.call, ended.tokens, now)
+        if self.teller is not None:
+            self.teller.end(out.meters, ended)
+        self._wake.set()
+
+    def judge(self, out: Out, headers: Mapping[str, str]) -> None:
+        """Learn from an answer's headers, as soon as it is known what all workers use."""
+        self._unjudged.append((out, headers))
+
+    def states(self) -> list[AllowanceState]:
+        """How its allowances stand."""
+        now = self.clock()
+        resumes_in = self._resumes_at - now if self._line and self._resumes_at > now else None
+        return [meter.state(resumes_in, self._workers(), now) for meter in self._meters]
+
+    def close(self) -> None:
+        """Let serve end after one more exchange, and nobody wait."""
+        self._closed = True
+        for waiter in self._line.all():
+            self._deny(waiter, Denied("the worker ends", None, terminal=False))
+        self._wake.set()
+
+    async def serve(self) -> None:
+        """Ask for permits until it is closed. What goes wrong here is told to all that wait.
+
+        It is not cancelled: a client's library may swallow that in the midst of an exchange.
+        """
+        while not self._closed:
+            self._wake.clear()
+            rest = await self._safely()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(rest):
+                    await self._wake.wait()
+        await self._safely()
+
+    async def _safely(self) -> float | None:
+        try:
+            async with self.turn:
+                return await self._round()
+        except Exception as error:
+            for waiter in self._line.all():
+                self._line.remove(waiter, served=False)
+                if not waiter.answer.done():
+                    waiter.answer.set_exception(error)
+            return RENEWS_SECONDS
+
+    async def _round(self) -> float | None:
+        """One exchange. Answers the seconds until the next is due, None: when something has happened."""
+        ready, now = self.ready(), self.clock()
+        for meter in (meter for way in ready.ways for meter in way.meters):
+            if meter not in self._meters:
+                self._meters.append(meter)
+        for meter in self._meters:
+            meter.log.purge(now)
+        waiters = self._within_own_part(self._line.first(BATCH), ready.ways, now)
+        asked = [Asked(w.ask.call_id, _fitting(w, ready.ways, now), w.ask.priority) for w in waiters]
+        answer = None
+        if self.teller is not None and self._meters:
+            answer = await self.teller.exchange(self._meters, ready.ways, asked, self._line.want(), now)
+        if not ready.ways:
+            again = self._without_keys(ready.rest)
+        elif answer is None:
+            again = self._alone(ready.ways, waiters)
+        else:
+            again = self._grant(ready.ways, waiters, answer, now)
+        await self._show()
+        return self._rest(again)
+
+    def _rest(self, again: float) -> float | None:
+        if self.teller is not None and self.teller.is_due and not self._is_alone():
+            return 0.0
+        if self._line:
+            return min(again, TOLERATED_SECONDS)
+        return RENEWS_SECONDS if any(meter.flying or meter.log.requests for meter in self._meters) else None
+
+    def _grant(self, ways: Sequence[Way], waiters: Sequence[Waiter], answer: Answered, asked_at: float) -> float:
+        """Give out what Redis granted. Answers the seconds until asking again may help."""
+        now = self.clock()
+        for meter, used in zip(self._meters, answer.used, strict=True):
+            meter.see(used, now)
+        self._learn(now)
+        stale = now - asked_at > MARGIN_SECONDS / 2  # half of the margin is for Redis, the other for the way from here
+        for waiter, position in zip(waiters, answer.granted, strict=False):
+            way = ways[position]
+            if self.teller is not None and (stale or waiter.answer.done()):
+                self.teller.end(way.meters, Ended(waiter.ask.call_id, (), unsent=True))
+            else:
+                self._permit(waiter, way, now)
+        if len(answer.granted) == len(waiters):
+            return 0.0 if waiters else TOLERATED_SECONDS
+        self._give_up(now, answer.again)
+        return answer.again
+
+    def _learn(self, now: float) -> None:
+        for out, headers in self._unjudged:
+            meter = out.meters[-1]
+            left = {kind: min(out.free.get(kind, math.inf), free) for kind, free in meter.free(now).items()}
+            meter.pace.learn(headers, left, now)
+        self._unjudged.clear()
+
+    def _alone(self, ways: Sequence[Way], waiters: Sequence[Waiter]) -> float:
+        """Give out this worker's own part, as there is no Redis to ask. Answers as _grant does."""
+        now, workers = self.clock(), self._workers()
+        for meter in self._meters:
+            meter.lose(workers, now)
+        self._learn(now)
+        for waiter in waiters:
+            waits = [max(meter.again_alone(workers, waiter.ask.tokens, now) for meter in way.meters) for way in ways]
+            soonest = min(waits)
+            if soonest > 0.0:
+                self._give_up(now, soonest)
+                return soonest
+            free = [way for way, wait in zip(ways, waits, strict=True) if wait == 0.0]
+            self._permit(waiter, min(free, key=lambda way: way.meters[-1].log.requests), now)
+        return 0.0
+
+    def _without_keys(self, rest: float | None) -> float:
+        if rest is not None:
+            self._give_up(self.clock(), rest)
+            return rest
+        for waiter in self._line.all():
+            self._deny(waiter, Denied(f"no key of {self.provider} is left", None, terminal=True))
+        return RENEWS_SECONDS
+
+    def _permit(self, waiter: Waiter, way: Way, now: float) -> None:
+        call = waiter.ask.call_id
+        self._line.remove(waiter, served=True)
+        tokens = _fitting(waiter, (way,), now)
+        for meter in way.meters:
+            meter.permit(call, tokens, now)
+        self.permitted(self, call, Out(way.meters, now, way.meters[-1].free(now)))
+        permit = Permit(call, self.provider, self.model, way.key, waited=max(0.0, now - waiter.since))
+        waiter.answer.set_result(permit)
+
+    def _within_own_part(self, waiters: Sequence[Waiter], ways: Sequence[Way], now: float) -> Sequence[Waiter]:
+        """Those that this worker would permit alone too, as long as calls of a time without Redis may count."""
+        if all(meter.is_back(now) for way in ways for meter in way.meters):
+            return waiters
+        rooms = [min((meter.room_alone(self._workers(), now) for meter in way.meters), default=0) for way in ways]
+        return waiters[: int(min(sum(rooms), len(waiters)))]
+
+    def _give_up(self, now: float, again: float) -> None:
+        """Nobody goes before the first in line: whoever cannot wait for so long need not wait at all."""
+        again = again if math.isfinite(again) else 0.0
+        self._resumes_at = now + again
+        for waiter in self._line.all():
+            if waiter.until < now + again:
+                why = f"{self.provider}/{self.model} is throttled, resumes in {again:.0f} s"
+                self._deny(waiter, Denied(why, again, terminal=False))
+
+    def _deny(self, waiter: Waiter, denied: Denied) -> None:
+        self._line.remove(waiter, served=False)
+        if not waiter.answer.done():
+            waiter.answer.set_result(denied)
+
+    async def _show(self) -> None:
+        now = self.clock()
+        if self.teller is not None and not self._is_alone() and now >= self._shown_at + RENEWS_SECONDS:
+            self._shown_at = now
+            await self.teller.shared.show(self.states())
+
+    def _is_alone(self) -> bool:
+        return any(meter.lost_at is not None for meter in self._meters)
+
+    def _workers(self) -> int:
+        return max(1, self.known_workers(), self.teller.workers if self.teller else 1)
+
+
+def _fitting(waiter: Waiter, ways: Sequence[Way], now: float) -> int:
+    """The call's tokens; at most what a window holds, so that one with a cautious estimate goes alone, not never."""
+    most = [
+        min((m.pace.limits(now).tokens_per_minute or math.inf for m in way.meters), default=math.inf) for way in ways
+    ]
+    return int(min(waiter.ask.tokens, max(most, default=math.inf)))

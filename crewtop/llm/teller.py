@@ -1,0 +1,86 @@
+"""What one worker and Redis tell each other about one model: calls that ended, calls that want out, calls it forgot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from crewtop.live.allowances import Answered, Asked, Ended, Exchange, SharedAllowances, Told
+from crewtop.llm.meter import Meter
+
+MOST_ENDED = 10_000
+"""Ended calls that are kept to be told when Redis is back; of the others the estimate counts for its minute."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A key by name, None for the crew's own, and the allowances that a call with it draws on, its model's last."""
+
+    key: str | None
+    meters: Sequence[Meter]
+
+
+@dataclass(eq=False, slots=True)
+class Teller:
+    """Of one provider's model. workers: how many use the provider, as Redis said last."""
+
+    shared: SharedAllowances
+    provider: str
+    model: str
+    workers: int = 1
+    _ended: list[tuple[Sequence[Meter], Ended]] = field(default_factory=list)
+    _epoch: str | None = None
+    _retells: bool = False
+
+    @property
+    def is_due(self) -> bool:
+        """Whether there is something that Redis should know at once."""
+        return bool(self._retells or self._ended)
+
+    def end(self, meters: Sequence[Meter], ended: Ended) -> None:
+        """Tell with the next exchange that a call has ended, or was given back."""
+        self._ended.append((meters, ended))
+        del self._ended[:-MOST_ENDED]
+
+    async def exchange(
+        self,
+        meters: Sequence[Meter],
+        ways: Sequence[Way],
+        asked: Sequence[Asked],
+        want: tuple[int, int, int],
+        now: float,
+    ) -> Answered | None:
+        """Tell all and ask. None where Redis is away: then it is told all again when it is back."""
+        position = {id(meter): number for number, meter in enumerate(meters)}
+        ended, self._ended = self._ended, []
+        retells = self._retells
+        exchange = Exchange(
+            self.provider,
+            self.model,
+            [meter.allowance for meter in meters],
+            [meter.pace.limits(now) for meter in meters],
+            [len(meter.flying) for meter in meters],
+            [[position[id(meter)] for meter in way.meters] for way in ways],
+            asked,
+            _told(meters, now) if retells else (),
+            [replace(end, allowances=[position[id(meter)] for meter in of]) for of, end in ended],
+            want,
+            remembers=self._epoch is not None and any(meter.log.requests for meter in meters),
+        )
+        answer = await self.shared.exchange(exchange)
+        if answer is None:
+            self._ended[:0] = ended
+            self._retells = True
+            return None
+        self._retells = self._epoch not in (None, answer.epoch) and not retells
+        self._epoch, self.workers = answer.epoch, answer.workers
+        return answer
+
+
+def _told(meters: Sequence[Meter], now: float) -> list[Told]:
+    return [
+        Told(call, position, tokens, leaves - now)
+        for position, meter in enumerate(meters)
+        for call, (tokens, leaves) in meter.log.calls().items()
+        if leaves > now
+    ]
