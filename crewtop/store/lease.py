@@ -101,6 +101,12 @@ async def rescue(
     ]
 
 
+async def living_workers(database: Database) -> int:
+    """How many workers have not ended and were heard of within their lease."""
+    [row] = await database.fetch("living_workers")
+    return int(row["n"])
+
+
 async def stop_worker(database: Database, worker_id: str) -> None:
     """Say that a worker ended in good order."""
     await database.fetch("stop_worker", worker_id)

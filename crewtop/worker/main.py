@@ -7,15 +7,18 @@ import os
 import signal
 import sys
 from collections.abc import Mapping, MutableMapping
+from dataclasses import replace
 from typing import Any
 
 import structlog
 
 from crewtop.config import Configuration
+from crewtop.llm.keys import Secrets
 from crewtop.store import schema
 from crewtop.stores import stores
 from crewtop.text import masked, shown
 from crewtop.worker.identity import fresh_identity
+from crewtop.worker.letting_out import letting_out
 from crewtop.worker.scratch import scratch_folder
 from crewtop.worker.supervisor import Supervisor
 from crewtop.worker.work import Work, registered
@@ -44,6 +47,7 @@ async def work(
     for name, schedule in settings.schedules.items():
         if schedule.crew not in crews:
             log.warning("schedule", name=name, crew=schedule.crew, then="its tasks wait for a worker with this crew")
+    me = fresh_identity()
     job = Work(
         crews=crews,
         queues=tuple(queues) if queues else None,
@@ -57,6 +61,8 @@ async def work(
         schedules=settings.schedules,
         keeping=settings.retention.seconds(),
         budgets=settings.llm.budgets.rows(),
+        llm=settings.llm,
+        secrets=Secrets(name for names in settings.llm.keys().values() for name in names),
     )
     async with stores(settings, "crewtop worker", connections=CONNECTIONS, timeout=STATEMENT_TIMEOUT_SECONDS) as opened:
         await schema.check(opened.database)
@@ -66,14 +72,21 @@ async def work(
         redis = await opened.live.health()
         if not redis.up or "evicts" in redis.detail:
             log.warning("redis", up=redis.up, detail=redis.detail, then=polling if not redis.up else "keys may vanish")
-        with scratch_folder() as scratch:
-            supervisor = Supervisor(fresh_identity(), job, opened.database, opened.live, scratch)
-            loop = asyncio.get_running_loop()
-            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-                loop.add_signal_handler(number, supervisor.drain, settings.worker.grace_seconds)
-            loop.add_signal_handler(FINISH, supervisor.drain, None)
-            await supervisor.run()
+        redis_url = opened.addresses.redis_url
+        async with letting_out(settings.llm, job.rates, opened.database, redis_url, me.id) as calls:
+            with scratch_folder() as scratch:
+                supervisor = Supervisor(me, replace(job, calls=calls), opened.database, opened.live, scratch)
+                await _run(supervisor, settings.worker.grace_seconds)
     return 0
+
+
+async def _run(supervisor: Supervisor, grace_seconds: float) -> None:
+    """Run it, and let signals drain it."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        loop.add_signal_handler(number, supervisor.drain, grace_seconds)
+    loop.add_signal_handler(FINISH, supervisor.drain, None)
+    await supervisor.run()
 
 
 FINISH = signal.SIGUSR1

@@ -71,3 +71,13 @@ def huge(inputs: dict[str, Any]) -> str:
 def join(inputs: dict[str, Any]) -> dict[str, Any]:
     """What it got from the tasks that it depends on."""
     return dict(inputs["results"])
+
+
+def blabs(inputs: dict[str, Any]) -> list[str]:
+    """Tell the worker's key in every way there is."""
+    key = os.environ["KEY_GOOD"]
+    print("the key is", key)
+    print("and on stderr", key, file=sys.stderr)
+    if inputs["how"] == "raise":
+        raise RuntimeError(f"the key {key} does not fit")
+    return [key]

@@ -1,0 +1,121 @@
+"""What the layer around a call to a model costs: CrewAI's own call against the same with the worker asked and told.
+
+Both go to a provider on the loopback, one after another, in alternating pairs, from one process; the worker's side
+runs in a process of its own, as in production, and answers over a socket. `python -m benchmarks.llm_overhead`
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import multiprocessing
+import socket
+import statistics
+import threading
+import time
+from contextlib import suppress
+from functools import partial
+from multiprocessing.connection import Connection
+
+from benchmarks.servers import table
+from crewtop.demo.provider.server import serve
+from crewtop.executor.desk import Desk
+from crewtop.executor.wire import Lines
+from crewtop.llm.breaker import Breakers
+from crewtop.llm.gate import Gate, Rules
+from crewtop.llm.keys import KeyPool
+from crewtop.llm.routes import Routes, listed
+from crewtop.model.events import CallAsked, CallSettled, Event, Terms, Turn, from_line, to_line
+from crewtop.worker.calls import Calls, RunsCalls
+
+PAIRS, WARM = 500, 50
+TERMS = Terms(connect=5.0, first_byte=30.0, whole=60.0, tries=3, wait=5.0, base_urls={}, windows={})
+TURN = Turn(crew="bench", queue="default", priority=3, ends_at=float("inf"))
+PROMPT = [{"role": "system", "content": "You help. " * 40}, {"role": "user", "content": "Tell about lamps. " * 60}]
+
+
+def main() -> None:
+    """Print milliseconds a call, median and 95th percentile, and what the layer adds to each pair."""
+    spawn = multiprocessing.get_context("spawn")
+    ours, theirs = socket.socketpair()
+    receive, send = spawn.Pipe(duplex=False)
+    worker = spawn.Process(target=_work, args=(theirs, send), daemon=True)
+    worker.start()
+    theirs.close()
+    bare, layered = _measure(ours, receive.recv())
+    worker.kill()
+    added = sorted(late - early for early, late in zip(bare, layered, strict=True))
+    table(
+        f"A call to a model on the loopback, {PAIRS} pairs, milliseconds",
+        [
+            ("what", "p50", "p95"),
+            ("CrewAI alone", *_percentiles(bare)),
+            ("with the layer, the worker asked and told", *_percentiles(layered)),
+            ("added, by pair", *_percentiles(added)),
+        ],
+    )
+
+
+def _percentiles(seconds: list[float]) -> tuple[str, str]:
+    cuts = statistics.quantiles(seconds, n=20)
+    return f"{cuts[9] * 1000:.2f}", f"{cuts[18] * 1000:.2f}"
+
+
+def _measure(worker: socket.socket, address: str) -> tuple[list[float], list[float]]:
+    from crewai import LLM
+
+    from crewtop.llm import around
+    from crewtop.llm.call import Caller
+
+    desk = Desk(lambda event: worker.sendall(to_line(event)))
+    threading.Thread(target=_hear, args=(worker, desk), daemon=True).start()
+    managed = Caller(TERMS, TURN, desk, lambda task_id: None)
+    running: list[Caller | None] = [None]
+    around.install(lambda: running[0])
+    llm = LLM(model="openai/gpt-4.1-mini", base_url=address, api_key="simulated", max_retries=0)
+    bare: list[float] = []
+    layered: list[float] = []
+    for number in range(WARM + PAIRS):
+        for caller, seconds in ((None, bare), (managed, layered))[:: 1 if number % 2 else -1]:
+            running[0] = caller
+            begin = time.perf_counter()
+            llm.call(PROMPT)
+            seconds.append(time.perf_counter() - begin)
+    return bare[WARM:], layered[WARM:]
+
+
+def _hear(worker: socket.socket, desk: Desk) -> None:
+    lines = Lines()
+    with suppress(ConnectionError):
+        while piece := worker.recv(65_536):
+            for line in lines.feed(piece):
+                desk.answer(json.loads(line))
+
+
+def _work(executor: socket.socket, address: Connection) -> None:
+    asyncio.run(_serve(executor, address))
+
+
+async def _serve(executor: socket.socket, address: Connection) -> None:
+    reader, writer = await asyncio.open_connection(sock=executor)
+    keys = KeyPool({})
+    async with serve() as provider, Gate(None, Rules({}, 30.0), keys) as gate:
+        address.send(provider.url)
+        calls, run = Calls(gate, keys, Breakers(), Routes(), listed({}), 30.0), RunsCalls()
+        while line := await reader.readline():
+            await _obey(calls, run, from_line(line), writer)
+
+
+async def _obey(calls: Calls, run: RunsCalls, event: Event, writer: asyncio.StreamWriter) -> None:
+    if isinstance(event, CallAsked):
+        calls.asked(run, event.ask, partial(_say, writer))
+    elif isinstance(event, CallSettled):
+        await calls.settled(run, event.settled)
+
+
+def _say(writer: asyncio.StreamWriter, answer: dict[str, object]) -> None:
+    writer.write(json.dumps(answer).encode("ascii") + b"\n")
+
+
+if __name__ == "__main__":
+    main()
