@@ -75,7 +75,7 @@ async def test_a_queue_is_paused_through_the_source() -> None:
     app = screen(shop)
     async with app.run_test(size=(120, 40)) as pilot:
         await press(pilot, "P", "enter")
-        assert shop.asked == [("pause", "support", 0)]
+        assert shop.asked == [("pause", "nightly", 0)]
 
 
 async def test_an_action_that_the_store_cannot_take_is_said_to_be_undone() -> None:

@@ -102,7 +102,7 @@ def test_more_room_leaves_out_what_is_known_by_heart() -> None:
 def test_a_filter_that_led_there_does_not_stay_for_the_next_visit() -> None:
     made = session()
     keys(made, "enter")  # a queue, from the overview
-    assert made.tasks.typed == "queue:support"
+    assert made.tasks.typed.startswith("queue:")
     keys(made, "1", "2")
     assert made.tasks.typed == ""
 

@@ -19,6 +19,9 @@ SMALL_HEIGHT = 16
 """Below so many lines the rules go, and the keys at the foot share their line with messages."""
 
 
+_CONTROL_PICTURES = dict.fromkeys(range(0x2400, 0x2422), "^")
+
+
 def lines(session: Session, width: int, height: int) -> list[Line]:
     """The whole picture in so many cells and lines."""
     small = height < SMALL_HEIGHT
@@ -40,8 +43,18 @@ def lines(session: Session, width: int, height: int) -> list[Line]:
     elif session.picture.shown is None:
         body = [BLANK, line("  ", Span("waiting for the first answer", "muted"))] if session.overlay is None else body
     picture = [*top, *body, *[BLANK] * (room - len(body)), *question, *foot]
-    cut = session.manner.cut  # a view may need more cells than the narrowest terminals have
-    return [each._replace(spans=clip_spans(each.spans, width, cut)) for each in picture[:height]]
+    return [_fitted(each, width, session.manner) for each in picture[:height]]
+
+
+def _fitted(each: Line, width: int, manner: Manner) -> Line:
+    """A line as the terminal can have it.
+
+    A view may need more cells than the narrowest have, and an ASCII one knows no pictures of control characters.
+    """
+    spans = clip_spans(each.spans, width, manner.cut)
+    if manner.ascii_only:
+        spans = tuple(span._replace(text=span.text.translate(_CONTROL_PICTURES)) for span in spans)
+    return each._replace(spans=spans)
 
 
 def _marks(session: Session) -> list[Span]:
