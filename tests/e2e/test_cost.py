@@ -165,7 +165,7 @@ async def test_a_spent_budget_holds_its_crew_until_it_is_raised(site: Site) -> N
     await site.queue.result(await site.queue.enqueue("mark", {"n": 1}), timeout=60)
     assert await site.sql("SELECT status FROM crewtop.tasks WHERE id = $1", int(held)) == "pending"
     _, out, _ = await site.crewtop("snapshot")
-    assert "the budget of crew echo is spent" in " ".join(out.split())
+    assert "crew echo: spent, nothing more of it is claimed" in " ".join(out.split())
     worker.send_signal(signal.SIGTERM)
     worker.wait()
     config.write_text(plain + '\n[llm.budgets]\ncrew.echo = { day = 5, then = "pause" }\n')

@@ -82,7 +82,7 @@ async def test_a_crew_killed_in_step_4_makes_exactly_the_missing_calls(site: Sit
 
 async def test_a_crew_that_failed_in_step_4_is_retried_from_there(site: Site) -> None:
     async with serve(meeting(None, None, None, Fault.SERVER_ERROR, None, None)) as provider:
-        site.worker(CREWTOP_DEMO_PROVIDER=provider.url)
+        site.worker(CREWTOP_DEMO_PROVIDER=provider.url, CREWTOP_LLM__TRIES="1")
         await site.queue.result(await site.queue.enqueue("stages", TOPIC), timeout=60)
         assert await calls_by_run(site, provider) == [[None, None, None, Fault.SERVER_ERROR], [None, None]]
     assert await site.sql("SELECT log_tail LIKE '%resumed after step 3 of 5%' FROM crewtop.runs ORDER BY id DESC")

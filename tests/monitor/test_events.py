@@ -162,7 +162,7 @@ async def test_of_every_operators_action_is_told_what_the_history_says(
         for order in orders:
             [seen] = await operations_store.targets(database, [task_id])
             last = await operations.act(database, live, order, [seen.target])
-        [_ async for _ in operations.undo(database, live, last.operation_id, None, timedelta(hours=1))]
+        [_ async for _ in operations.undo(database, live, last.operation.id, None, timedelta(hours=1))]
         async with database.connection() as connection:
             history = await connection.fetch(
                 "SELECT old_status, new_status, actor FROM crewtop.task_history WHERE task_id = $1 ORDER BY version",
@@ -184,7 +184,7 @@ async def test_an_undone_move_is_told_with_the_queue_that_the_task_is_back_in(
     async with watching(live) as stream:
         [seen] = await operations_store.targets(database, [task_id])
         moved = await operations.act(database, live, Order(Action.MOVE, "bar"), [seen.target])
-        [_ async for _ in operations.undo(database, live, moved.operation_id, None, timedelta(hours=1))]
+        [_ async for _ in operations.undo(database, live, moved.operation.id, None, timedelta(hours=1))]
         assert [item.queue for item in await transitions(stream, 2)] == ["bar", "kitchen"]
 
 

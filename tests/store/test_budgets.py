@@ -177,8 +177,8 @@ async def test_a_snapshot_tells_how_budgets_stand(database: Database, live: Fast
     assert (queue.paused, queue.paused_by) == (True, "its budget")
     assert [throttle.provider for throttle in queue.throttled] == ["its budget"]
     text = " ".join(snapshot_text(seen, width=200).split())
-    assert "the budget of crew a is spent: nothing more of it is claimed until" in text
-    assert "≥ $20.00 (1 call unreported) of $20.00 today" in text
+    assert "crew a: spent, nothing more of it is claimed until" in text
+    assert "at least $20.00 of $20.00 today" in text
 
 
 async def test_a_task_says_that_it_waits_for_a_budget(database: Database) -> None:
