@@ -120,7 +120,8 @@ class CrewtopApp(App[int], inherit_bindings=False):
         """Let time show, and look whether the terminal is still there."""
         if not self.is_headless and hung_up():
             self.exit(HUNG_UP)
-        self._show()
+        if self.session.picture.age >= 1.0:  # else what has come meanwhile has painted everything
+            self._show()
 
     async def _watch_files(self) -> None:
         """Put themes and keys in force once they are saved. In a thread: a home on a network may hang."""
