@@ -6,21 +6,9 @@ import pytest
 
 from crewtop.llm.asking import Fault
 from crewtop.llm.breaker import FAILURES, FIRST_SECONDS, LONGEST_SECONDS, PROBE_SECONDS, Breakers
+from tests.llm.conftest import Clock
 
 ME = ("openai", "gpt-4.1")
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture

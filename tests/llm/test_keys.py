@@ -9,22 +9,10 @@ import pytest
 
 from crewtop.llm.asking import Fault
 from crewtop.llm.keys import KeyMissing, KeyPool, Secrets, last_characters, secret
+from tests.llm.conftest import Clock
 
 KEYS = {"openai": ("A", "B", "C"), "anthropic": ("X",)}
 SECRET = "sk-proj-abcdefghijkl9876"
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture

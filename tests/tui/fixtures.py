@@ -44,6 +44,7 @@ from crewtop.model.snapshot import (
 )
 from crewtop.model.spending import ModelUsage, Spending, Spent, SpentIn
 from crewtop.model.task import TaskStatus
+from crewtop.tui.session import Session
 from crewtop.tui.source import Body, LogLines, Unavailable
 
 NOW = datetime(2026, 3, 14, 14, 2, 11, tzinfo=UTC)
@@ -538,6 +539,15 @@ HAPPENED: tuple[Happening, ...] = (
     Transition(ago(1), 47_799, "support", "support", "running", "failed", "worker:db1-7c2e91", 9_188,
                "ToolError: order B-771 has no such line [/] see [bold]"),
 )  # fmt: skip
+
+
+def keys(session: Session, *pressed: str) -> object:
+    """Press keys as an operator does, who sees what each of them did; what the last of them asked for."""
+    effect = None
+    for key in pressed:
+        effect = session.press(key)
+        session.frame(120, 40)
+    return effect
 
 
 @dataclass

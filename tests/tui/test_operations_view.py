@@ -19,7 +19,7 @@ from crewtop.tui.views.detail import Detail
 from crewtop.tui.views.operations import Operations
 from crewtop.tui.views.question import Question
 from crewtop.tui.wants import OperationList, OutcomeList
-from tests.tui.fixtures import BUSY, HOSTILE, ITEMS, OPERATIONS
+from tests.tui.fixtures import BUSY, HOSTILE, ITEMS, OPERATIONS, keys
 
 RUNNING, DONE, MOVED = OPERATIONS
 
@@ -30,14 +30,6 @@ def session(operations: Sequence[Operation] = OPERATIONS) -> Session:
     made.press("7")
     made.page.answer(OperationList(100), operations)
     return made
-
-
-def keys(made: Session, *pressed: str) -> object:
-    effect = None
-    for key in pressed:
-        effect = made.press(key)
-        made.frame(120, 40)
-    return effect
 
 
 def picture(made: Session, width: int = 160, height: int = 30) -> str:

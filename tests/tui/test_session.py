@@ -22,7 +22,7 @@ from crewtop.tui.source import LogLines
 from crewtop.tui.views.detail import Detail
 from crewtop.tui.views.question import Question
 from crewtop.tui.wants import RunLog, Story
-from tests.tui.fixtures import BUSY, HOSTILE, LOG, NOW, SCOPE, STUCK, TASKS, excerpt, operation, task
+from tests.tui.fixtures import BUSY, HOSTILE, LOG, NOW, SCOPE, STUCK, TASKS, excerpt, keys, operation, task
 
 
 class Clock:
@@ -37,14 +37,6 @@ def session(**options: object) -> Session:
     made.take(BUSY)
     made.tasks.answer(made.tasks.request, TaskPage(NOW, TASKS, False))
     return made
-
-
-def keys(made: Session, *pressed: str) -> object:
-    effect = None
-    for key in pressed:
-        effect = made.press(key)
-        made.frame(120, 40)
-    return effect
 
 
 def picture(made: Session, width: int = 120, height: int = 40) -> str:

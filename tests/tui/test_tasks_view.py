@@ -17,6 +17,7 @@ from crewtop.tui.session import Session
 from crewtop.tui.views.taskrows import SORTED_BY, TASK_COLUMNS
 from crewtop.tui.views.tasks import HISTORY, Tasks
 from tests.tui.fixtures import BUSY, NOW, TASKS, ago, many, task
+from tests.tui.fixtures import keys as press
 
 
 def opened(**options: object) -> Session:
@@ -30,14 +31,6 @@ def opened(**options: object) -> Session:
 
 def answer(view: Tasks, rows: tuple[TaskRow, ...], more: bool = False) -> None:
     view.answer(view.request, TaskPage(NOW, rows, more))
-
-
-def press(session: Session, *keys: str) -> object:
-    effect = None
-    for key in keys:
-        effect = session.press(key)
-        session.frame(120, 40)
-    return effect
 
 
 def picture(session: Session, width: int = 160, height: int = 40) -> str:

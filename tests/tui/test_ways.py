@@ -13,7 +13,7 @@ from crewtop.tui.options import ScreenOptions
 from crewtop.tui.session import Session
 from crewtop.tui.wants import FailureList
 from crewtop.tui.ways import MOST_BEHIND
-from tests.tui.fixtures import BUSY, FAILURES, NOW, TASKS
+from tests.tui.fixtures import BUSY, FAILURES, NOW, TASKS, keys
 
 
 def session(**options: object) -> Session:
@@ -21,14 +21,6 @@ def session(**options: object) -> Session:
     made.take(BUSY)
     made.tasks.answer(made.tasks.request, TaskPage(NOW, TASKS, False))
     return made
-
-
-def keys(made: Session, *pressed: str) -> object:
-    effect = None
-    for key in pressed:
-        effect = made.press(key)
-        made.frame(120, 40)
-    return effect
 
 
 def test_from_the_tasks_of_a_failure_one_escape_leads_back_to_the_failures() -> None:
