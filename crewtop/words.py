@@ -6,11 +6,11 @@ import math
 from datetime import UTC, datetime
 from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
+from crewtop.model.detail import MOST_TIES, TaskTies, Tied
 from crewtop.model.durations import NOTHING as NOTHING
 from crewtop.model.durations import UNKNOWN as UNKNOWN
 from crewtop.model.durations import duration as duration
 from crewtop.model.money import Money
-from crewtop.model.snapshot import MOST_TIES, TaskTies, Tied
 
 FEW = 20
 """Percentiles of fewer durations than this are marked."""

@@ -11,9 +11,9 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from crewtop.config import Configuration
+from crewtop.model.detail import Body
 from crewtop.model.errors import Refused
 from crewtop.model.filters import expand, known_sort, parse
-from crewtop.model.snapshot import Body
 from crewtop.monitor.monitor import Monitor
 from crewtop.plain import snapshot_text, task_text, tasks_text, to_json
 from crewtop.stores import stores

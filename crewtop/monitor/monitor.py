@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Literal
 
 from crewtop import operations
+from crewtop.model.detail import Body, Excerpt, LogLines, TaskDetail, TaskPage
 from crewtop.model.errors import Unavailable
 from crewtop.model.failures import Failures
 from crewtop.model.filters import TaskFilter
@@ -27,7 +28,7 @@ from crewtop.model.operations import (
     Scope,
     Target,
 )
-from crewtop.model.snapshot import Body, Excerpt, Health, LogLines, RunningRow, Snapshot, TaskDetail, TaskPage
+from crewtop.model.snapshot import Health, RunningRow, Snapshot
 from crewtop.model.spending import Spending
 from crewtop.monitor import events
 from crewtop.monitor.assemble import assemble

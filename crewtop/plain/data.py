@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from enum import Enum
 
-from crewtop.model.snapshot import Excerpt
+from crewtop.model.detail import Excerpt
 from crewtop.text import masked, masked_body
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from crewtop.model.snapshot import RunningRow, TaskRow
+from crewtop.model.detail import TaskRow
+from crewtop.model.snapshot import RunningRow
 from crewtop.plain.paper import Paper
 
 

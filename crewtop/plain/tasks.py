@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from crewtop import words
-from crewtop.model.snapshot import CallRow, Excerpt, RunRow, StepRow, TaskDetail, TaskPage, TaskRow
+from crewtop.model.detail import CallRow, Excerpt, RunRow, StepRow, TaskDetail, TaskPage, TaskRow
 from crewtop.plain.paper import Column, Paper
 from crewtop.plain.progress import run_state, step_words
 from crewtop.text import masked_body, shown

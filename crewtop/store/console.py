@@ -9,20 +9,10 @@ from typing import Any
 
 import asyncpg
 
+from crewtop.model.detail import MOST_TIES, CallRow, Excerpt, HistoryRow, RunRow, StepRow, TaskDetail, TaskTies, Tied
 from crewtop.model.hindrances import Hindrances
 from crewtop.model.ledger import BEATS_A_LEASE, MISSED_BEATS
 from crewtop.model.money import Money
-from crewtop.model.snapshot import (
-    MOST_TIES,
-    CallRow,
-    Excerpt,
-    HistoryRow,
-    RunRow,
-    StepRow,
-    TaskDetail,
-    TaskTies,
-    Tied,
-)
 from crewtop.store.database import Database, statement
 from crewtop.store.tasklist import task_row
 

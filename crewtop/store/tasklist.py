@@ -8,10 +8,10 @@ from datetime import datetime
 
 import asyncpg
 
+from crewtop.model.detail import TaskPage, TaskRow
 from crewtop.model.errors import Unavailable
 from crewtop.model.filters import SORTS, TaskFilter
 from crewtop.model.money import Money
-from crewtop.model.snapshot import TaskPage, TaskRow
 from crewtop.model.stuck import stuck_reason
 from crewtop.model.task import TaskStatus
 from crewtop.store.conditions import ATTEMPT, condition

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from crewtop import words
+from crewtop.model.detail import TaskRow
 from crewtop.model.operations import NEVER_UNDONE, RULES, Action, Matching, Operation, OperationResult, Order, summary
-from crewtop.model.snapshot import TaskRow
 from crewtop.tui.effects import Effect, Price, Say
 from crewtop.tui.manner import Manner, safe
 from crewtop.tui.paint import Role

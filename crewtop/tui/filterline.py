@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
 from crewtop.model.completion import Completion, Names, complete
+from crewtop.model.detail import TaskRow
 from crewtop.model.filters import FilterError, TaskFilter, expand, parse
-from crewtop.model.snapshot import Snapshot, TaskRow
+from crewtop.model.snapshot import Snapshot
 from crewtop.tui.edit import LineEdit
 from crewtop.tui.manner import Manner, safe
 from crewtop.tui.paint import Line, Span, Spans, joined, line, padded, width

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Literal, Protocol
 
+from crewtop.model.detail import Body as Body
+from crewtop.model.detail import Excerpt, TaskDetail, TaskPage
+from crewtop.model.detail import LogLines as LogLines
 from crewtop.model.errors import Refused as Refused
 from crewtop.model.errors import Unavailable as Unavailable
 from crewtop.model.failures import Failures
 from crewtop.model.filters import TaskFilter
 from crewtop.model.live import Happenings
 from crewtop.model.operations import Action, ItemOutcome, Matching, Operation, OperationResult, Order, Scope, Target
-from crewtop.model.snapshot import Body as Body
-from crewtop.model.snapshot import Excerpt, Snapshot, TaskDetail, TaskPage
-from crewtop.model.snapshot import LogLines as LogLines
+from crewtop.model.snapshot import Snapshot
 from crewtop.model.spending import Spending
 
 

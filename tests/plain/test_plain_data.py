@@ -9,8 +9,9 @@ from decimal import Decimal
 
 import pytest
 
+from crewtop.model.detail import Excerpt
 from crewtop.model.money import Money
-from crewtop.model.snapshot import Excerpt, Health, Percentiles, QueueRow, Snapshot
+from crewtop.model.snapshot import Health, Percentiles, QueueRow, Snapshot
 from crewtop.model.task import Priority, TaskStatus
 from crewtop.plain import to_json
 

@@ -8,8 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from crewtop.model.money import Money
-from crewtop.model.snapshot import (
+from crewtop.model.detail import (
     CallRow,
     Excerpt,
     HistoryRow,
@@ -21,6 +20,7 @@ from crewtop.model.snapshot import (
     TaskTies,
     Tied,
 )
+from crewtop.model.money import Money
 from crewtop.model.task import TaskStatus
 from crewtop.plain import task_text, tasks_text
 

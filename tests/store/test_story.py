@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from crewtop.model.detail import TaskDetail, Tied
 from crewtop.model.operations import Action, Target
-from crewtop.model.snapshot import TaskDetail, Tied
 from crewtop.model.task import NewTask, RunOutcome, Ties
 from crewtop.store import console, lease, limits, producer
 from crewtop.store.database import Database, statement

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
+from crewtop.model.detail import CallRow, Excerpt, HistoryRow, RunRow, StepRow, TaskDetail, TaskPage, TaskRow
 from crewtop.model.failures import FailureGroup, Failures
 from crewtop.model.filters import TaskFilter
 from crewtop.model.live import Happening, Happenings, LogLine, Transition
@@ -24,24 +25,7 @@ from crewtop.model.operations import (
     State,
     Target,
 )
-from crewtop.model.snapshot import (
-    CallRow,
-    Excerpt,
-    Health,
-    HistoryRow,
-    Percentiles,
-    Point,
-    QueueRow,
-    RunningRow,
-    RunRow,
-    Snapshot,
-    StepRow,
-    TaskDetail,
-    TaskPage,
-    TaskRow,
-    Throttle,
-    WorkerRow,
-)
+from crewtop.model.snapshot import Health, Percentiles, Point, QueueRow, RunningRow, Snapshot, Throttle, WorkerRow
 from crewtop.model.spending import ModelUsage, Spending, Spent, SpentIn
 from crewtop.model.task import TaskStatus
 from crewtop.tui.session import Session

@@ -13,7 +13,8 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from crewtop.model.snapshot import Health, Snapshot, TaskRow
+from crewtop.model.detail import TaskRow
+from crewtop.model.snapshot import Health, Snapshot
 from crewtop.model.task import TaskStatus
 from crewtop.tui.app import run_screen
 from crewtop.tui.options import ScreenOptions

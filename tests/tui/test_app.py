@@ -9,10 +9,10 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
+from crewtop.model.detail import Excerpt
 from crewtop.model.filters import TaskFilter
 from crewtop.model.operations import Action, Matching, Order, Target
 from crewtop.model.shipped import shipped
-from crewtop.model.snapshot import Excerpt
 from crewtop.model.spending import Spending
 from crewtop.tui.actions import View
 from crewtop.tui.app import CrewtopApp, build

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from crewtop.model.detail import Excerpt, TaskDetail, TaskTies, Tied
 from crewtop.model.errors import Refused
-from crewtop.model.snapshot import Excerpt, TaskDetail, TaskTies, Tied
 from crewtop.tui.actions import COMMANDS, View
 from crewtop.tui.effects import Copy, CopyText, Effect, LoadBody, Open, Save, Say, ShowInPager, Whole
 from crewtop.tui.keymap import Keymap

@@ -11,7 +11,8 @@ from typing import Any, get_args
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crewtop.model.snapshot import Body, Snapshot
+from crewtop.model.detail import Body
+from crewtop.model.snapshot import Snapshot
 from crewtop.tui.actions import COMMANDS
 from crewtop.tui.effects import Act, ActOnAll, Drain, Effect, Halt, Kill, LoadBody, PauseQueue, Price, Undo
 from crewtop.tui.keymap import KEY_NAMES

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from crewtop.model.detail import TaskRow
 from crewtop.model.filters import TaskFilter, parse
 from crewtop.model.operations import Action, Matching, Order, Scope, Target
-from crewtop.model.snapshot import TaskRow
 from crewtop.tui.effects import Act, ActOnAll, Open, Price, Say
 from crewtop.tui.manner import Manner
 from crewtop.tui.views.chooser import Arranger, Choice, Chooser

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crewtop.model.detail import TaskPage, TaskRow
 from crewtop.model.filters import TaskFilter
 from crewtop.model.operations import Action, Order, Target
-from crewtop.model.snapshot import TaskPage, TaskRow
 from crewtop.model.task import TaskStatus
 from crewtop.tui.acting import Acting
 from crewtop.tui.effects import Act, Say

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crewtop.model.detail import TaskDetail, TaskPage
 from crewtop.model.filters import TaskFilter
 from crewtop.model.operations import Action, ItemOutcome, Matching, OperationResult, Order, Target
-from crewtop.model.snapshot import Health, TaskDetail, TaskPage
+from crewtop.model.snapshot import Health
 from crewtop.tui.actions import COMMANDS, View
 from crewtop.tui.doing import DOES
 from crewtop.tui.effects import Act, ActOnAll, Copy, Drain, PauseQueue, Price, Quit, Refresh, SetSlots, Undo

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from crewtop.model.detail import TaskPage, TaskRow
 from crewtop.model.filters import SORTS
 from crewtop.model.operations import Action, Order, Target
-from crewtop.model.snapshot import TaskPage, TaskRow
 from crewtop.tui.effects import Act, Copy, CopyText, Open, Say
 from crewtop.tui.manner import Manner
 from crewtop.tui.options import ScreenOptions

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from crewtop.model.snapshot import TaskDetail
+from crewtop.model.detail import TaskDetail
 from crewtop.tui.manner import Manner
 from crewtop.tui.paint import width
 from crewtop.tui.views.bars import CALLS_APART, bars

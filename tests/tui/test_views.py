@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from crewtop.model.detail import TaskPage
 from crewtop.model.operations import Action, Order
-from crewtop.model.snapshot import Snapshot, TaskPage
+from crewtop.model.snapshot import Snapshot
 from crewtop.tui.manner import Manner
 from crewtop.tui.paint import Line
 from crewtop.tui.views.cells import coarse

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+from crewtop.model.detail import TaskPage
 from crewtop.model.filters import parse
-from crewtop.model.snapshot import TaskPage
 from crewtop.tui.actions import View
 from crewtop.tui.effects import CHANGES, Quit, Refresh, Repaint, Suspend
 from crewtop.tui.options import ScreenOptions

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from crewtop import words
+from crewtop.model.detail import CallRow, RunRow, StepRow, TaskDetail
 from crewtop.model.money import total
-from crewtop.model.snapshot import CallRow, RunRow, StepRow, TaskDetail
 from crewtop.model.task import TaskStatus
 from crewtop.tui.manner import Manner, safe
 from crewtop.tui.paint import Role

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from crewtop.model.snapshot import Excerpt, TaskDetail, TaskRow
+from crewtop.model.detail import Excerpt, TaskDetail, TaskRow
 from crewtop.model.task import RunOutcome, TaskStatus
 from crewtop.tui.actions import View
 from crewtop.tui.effects import Copy, Effect, Say

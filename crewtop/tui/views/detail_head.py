@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crewtop import words
-from crewtop.model.snapshot import TaskDetail
+from crewtop.model.detail import TaskDetail
 from crewtop.model.task import TaskStatus
 from crewtop.tui.manner import Manner, data, safe
 from crewtop.tui.paint import BLANK, Line, Span, Spans, clip_spans, joined, spread, width

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from crewtop import words
-from crewtop.model.snapshot import HistoryRow
+from crewtop.model.detail import HistoryRow
 from crewtop.tui.columns import Cell, Column, fit, heading, row
 from crewtop.tui.manner import Manner, data, safe
 from crewtop.tui.paint import Line, Span, joined

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crewtop import words
-from crewtop.model.snapshot import TaskTies
+from crewtop.model.detail import TaskTies
 from crewtop.tui.columns import Cell, Column, fit, heading, row
 from crewtop.tui.effects import Effect, Open, Say
 from crewtop.tui.manner import Manner, data, safe

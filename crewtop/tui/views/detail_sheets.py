@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crewtop import words
-from crewtop.model.snapshot import CallRow, StepRow, TaskDetail
+from crewtop.model.detail import CallRow, StepRow, TaskDetail
 from crewtop.tui.manner import Manner
 from crewtop.tui.views.bars import Key
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crewtop import words
-from crewtop.model.snapshot import Excerpt, RunRow, TaskDetail
+from crewtop.model.detail import Excerpt, RunRow, TaskDetail
 from crewtop.tui.effects import Effect, LoadBody, Say, Whole
 from crewtop.tui.manner import Manner
 from crewtop.tui.reading import MOST_CHARACTERS, Kind

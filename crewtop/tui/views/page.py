@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from crewtop.model.detail import TaskRow
 from crewtop.model.operations import Matching
-from crewtop.model.snapshot import Snapshot, TaskRow
+from crewtop.model.snapshot import Snapshot
 from crewtop.tui.actions import View
 from crewtop.tui.columns import Column
 from crewtop.tui.edit import LineEdit

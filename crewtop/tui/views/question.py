@@ -9,9 +9,10 @@ from datetime import datetime
 
 from crewtop import words
 from crewtop.model import filters
+from crewtop.model.detail import TaskRow
 from crewtop.model.money import Money, total
 from crewtop.model.operations import RULES, Action, Operation, Order, Scope, Target, aim, effect_of, must_be_typed
-from crewtop.model.snapshot import QueueRow, TaskRow
+from crewtop.model.snapshot import QueueRow
 from crewtop.tui.edit import LineEdit
 from crewtop.tui.effects import Act, ActOnAll, Drain, Effect, Open, PauseQueue, Price, Say, Undo
 from crewtop.tui.manner import Manner, safe

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from crewtop import words
-from crewtop.model.snapshot import CallRow, TaskDetail
+from crewtop.model.detail import CallRow, TaskDetail
 from crewtop.tui.columns import Cell, Column, Fitted, fit, heading, row
 from crewtop.tui.manner import Manner, data
 from crewtop.tui.paint import BLANK, Line, Role, Span, joined, line, padded

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from crewtop import words
-from crewtop.model.snapshot import TaskRow
+from crewtop.model.detail import TaskRow
 from crewtop.model.task import TaskStatus
 from crewtop.tui.columns import Cell, Column, Fitted, fit
 from crewtop.tui.manner import Manner, data

@@ -8,9 +8,9 @@ from typing import Any
 
 from crewtop import words
 from crewtop.model import filters
+from crewtop.model.detail import TaskPage, TaskRow
 from crewtop.model.filters import SORTS, FilterError, TaskFilter, order_words
 from crewtop.model.operations import Matching
-from crewtop.model.snapshot import TaskPage, TaskRow
 from crewtop.tui.actions import View
 from crewtop.tui.columns import Fitted, heading, row
 from crewtop.tui.effects import Copy, CopyText, Effect, Open, Say

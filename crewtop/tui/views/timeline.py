@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 from itertools import accumulate, groupby, pairwise
 
-from crewtop.model.snapshot import TaskDetail
+from crewtop.model.detail import TaskDetail
 from crewtop.tui.manner import Manner
 from crewtop.tui.paint import Line, Role, Span, Spans, joined, padded
 from crewtop.tui.views.bars import Bar, Key, bars
