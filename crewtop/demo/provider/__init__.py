@@ -6,7 +6,20 @@
 
 from crewtop.demo.provider.behaviour import Behaviour, Fault
 from crewtop.demo.provider.books import Books, Call
-from crewtop.demo.provider.server import MODELS, RUN_HEADER, Provider, serve
+from crewtop.demo.provider.orders import Orders
+from crewtop.demo.provider.server import CLIENT_ID_HEADER, MODELS, RUN_HEADER, Provider, serve
 from crewtop.demo.provider.usage import Usage
 
-__all__ = ["MODELS", "RUN_HEADER", "Behaviour", "Books", "Call", "Fault", "Provider", "Usage", "serve"]
+__all__ = [
+    "CLIENT_ID_HEADER",
+    "MODELS",
+    "RUN_HEADER",
+    "Behaviour",
+    "Books",
+    "Call",
+    "Fault",
+    "Orders",
+    "Provider",
+    "Usage",
+    "serve",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,8 @@ MOST_CALLS_KEPT = 50_000
 class Call:
     """One call, entered on arrival and completed when it ends.
 
-    run: the X-Crewtop-Run header, None without one. key: the last four characters of the key that it came with.
+    run: the X-Crewtop-Run header, None without one; client_id: the X-Client-Request-Id header, likewise. arrived: when,
+    in seconds of time.time(). key: the last four characters of the key that it came with.
     status: the HTTP status sent, None as long as none was. usage: what the provider counted for its answer, None if it
     gave none. usage_reported: whether the client was told. tool: the tool that the answer asks for. seconds: from
     arrival to end, None while it is open.
@@ -24,6 +26,8 @@ class Call:
 
     number: int
     run: str | None
+    client_id: str | None
+    arrived: float
     key: str
     model: str
     streamed: bool
@@ -48,11 +52,13 @@ class Books:
         self._calls: deque[Call] = deque(maxlen=MOST_CALLS_KEPT)
         self._entered = 0
 
-    def enter(self, *, run: str | None, key: str, model: str, streamed: bool, fault: Fault | None) -> Call:
+    def enter(
+        self, *, run: str | None, client_id: str | None, key: str, model: str, streamed: bool, fault: Fault | None
+    ) -> Call:
         """Open the entry of a call that just arrived; its numbers count from 1."""
         self._entered += 1
         identity = f"chatcmpl-simulated-{self._entered:08d}"
-        call = Call(self._entered, run, key[-4:], model, streamed, fault, identity)
+        call = Call(self._entered, run, client_id, time.time(), key[-4:], model, streamed, fault, identity)
         self._calls.append(call)
         return call
 

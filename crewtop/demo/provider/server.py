@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +14,7 @@ from crewtop.demo.provider.books import Books, Call
 from crewtop.demo.provider.chat import BadRequestError, Chat, parse_chat
 from crewtop.demo.provider.completion import chunks, completion, error_body
 from crewtop.demo.provider.limits import Meter, Meters, Refused, retry_headers
+from crewtop.demo.provider.orders import Orders
 from crewtop.demo.provider.usage import Usage, count_usage
 from crewtop.demo.provider.wire import (
     Request,
@@ -25,17 +26,22 @@ from crewtop.demo.provider.wire import (
 )
 
 RUN_HEADER = "X-Crewtop-Run"
+CLIENT_ID_HEADER = "X-Client-Request-Id"
+"""OpenAI's, with which a client names a request for its own records."""
 MODELS = ("gpt-4.1", "gpt-4.1-mini", "gpt-4o-mini", "o4-mini")
 """What GET /v1/models lists: the models of the shop's crews. A call may name any other as well."""
+ADMIN = "/__admin/"
+"""Where orders are taken, see Orders.obey. Only this machine can reach it, as all of the provider."""
 _BACKLOG = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A running provider. url: what a client takes as its base address. books: all calls so far."""
+    """A running provider. url: what a client takes as its base address. books: all calls so far. orders: to it."""
 
     url: str
     books: Books
+    orders: Orders
 
 
 @asynccontextmanager
@@ -46,7 +52,7 @@ async def serve(behaviour: Behaviour | None = None, port: int = 0) -> AsyncItera
     unanswered ones. Raises OSError if the port is taken.
     """
     behaviour = behaviour or Behaviour()
-    house = _House(behaviour, Fates(behaviour), Books(), Meters(behaviour))
+    house = _House(behaviour, Fates(behaviour), Books(), Meters(behaviour), Orders())
     connections: set[asyncio.Task[None]] = set()
 
     def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -56,7 +62,7 @@ async def serve(behaviour: Behaviour | None = None, port: int = 0) -> AsyncItera
 
     server = await asyncio.start_server(connected, "127.0.0.1", port, backlog=_BACKLOG)
     try:
-        yield Provider(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", house.books)
+        yield Provider(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", house.books, house.orders)
     finally:
         server.close()
         for connection in connections:
@@ -73,6 +79,7 @@ class _House:
     fates: Fates
     books: Books
     meters: Meters
+    orders: Orders
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +121,16 @@ class _Connection:
                 return await self._send(json_response(200, {"object": "list", "data": listed}))
             case "GET", "/__books":
                 return await self._send(json_response(200, self.house.books.as_json(request.query.get("run"))))
+            case "POST", path if path.startswith(ADMIN):
+                return await self._obey(path.removeprefix(ADMIN), request.body)
         message = f"there is no {request.method} {request.path}"
         return await self._send(json_response(404, error_body(message, "invalid_request_error")))
+
+    async def _obey(self, order: str, body: bytes) -> bool:
+        try:
+            return await self._send(json_response(200, self.house.orders.obey(order, body)))
+        except BadRequestError as error:
+            return await self._send(json_response(400, error_body(str(error), "invalid_request_error")))
 
     async def _chat(self, request: Request) -> bool:
         try:
@@ -123,15 +138,21 @@ class _Connection:
         except BadRequestError as error:
             return await self._send(json_response(400, error_body(str(error), "invalid_request_error")))
         key = request.headers.get("authorization", "").removeprefix("Bearer").strip()
-        refusal = _key_refusal(key)
+        refusal = self.house.orders.refusal(key, chat.model)
         fate = Fate(None, 0.0) if refusal else self.house.fates.deal(chat.model)
-        run = request.headers.get(RUN_HEADER.lower())
-        call = self.house.books.enter(run=run, key=key, model=chat.model, streamed=chat.stream, fault=fate.fault)
+        call = self.house.books.enter(
+            run=request.headers.get(RUN_HEADER.lower()),
+            client_id=request.headers.get(CLIENT_ID_HEADER.lower()),
+            key=key,
+            model=chat.model,
+            streamed=chat.stream,
+            fault=fate.fault,
+        )
         clock = asyncio.get_running_loop().time
         arrived = clock()
         try:
             if refusal:
-                return await self._refuse(call, *refusal)
+                return await self._refuse(call, refusal.status, refusal.body, refusal.headers)
             return await self._admit(chat, call, key, fate.latency_seconds)
         finally:
             call.seconds = clock() - arrived
@@ -165,7 +186,7 @@ class _Connection:
         return await self._complete(chat, call, answer)
 
     async def _refuse(
-        self, call: Call, status: int, body: dict[str, Any], headers: dict[str, str] | None = None
+        self, call: Call, status: int, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
     ) -> bool:
         call.status = status
         return await self._send(json_response(status, body, headers))
@@ -208,12 +229,3 @@ def _limits(answer: _Answer, refused: Refused | None = None) -> dict[str, str]:
 def _over(refused: Refused, model: str) -> dict[str, Any]:
     kind = "tokens" if refused.kind == "tokens" else "requests"
     return error_body(f"Rate limit reached for {model} on {refused.kind} per min", kind, "rate_limit_exceeded")
-
-
-def _key_refusal(key: str) -> tuple[int, dict[str, Any]] | None:
-    """Status and body for a key that will not do. Nobody pays here: its first letters say what is wrong."""
-    if not key or key.startswith("revoked"):
-        return 401, error_body("Incorrect API key provided", "invalid_request_error", "invalid_api_key")
-    if key.startswith("exhausted"):
-        return 429, error_body("You exceeded your current quota", "insufficient_quota", "insufficient_quota")
-    return None
