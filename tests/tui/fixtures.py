@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import cache
 
 from crewtop.model.detail import CallRow, Excerpt, HistoryRow, RunRow, StepRow, TaskDetail, TaskPage, TaskRow
 from crewtop.model.failures import FailureGroup, Failures
@@ -309,6 +310,7 @@ TASKS = (
 )  # fmt: skip
 
 
+@cache
 def many(count: int) -> tuple[TaskRow, ...]:
     """The list above and older completed tasks behind it."""
     return TASKS + tuple(

@@ -8,7 +8,7 @@ from datetime import timedelta
 from crewtop.tui.options import ScreenOptions
 from crewtop.tui.past import Past
 from crewtop.tui.session import Session
-from tests.tui.fixtures import BUSY, NOW
+from tests.tui.fixtures import BUSY, EMPTY, NOW
 
 
 def at(seconds: float, backlog: int = 0) -> object:
@@ -82,8 +82,8 @@ def test_the_oldest_and_the_newest_are_said_to_be_so() -> None:
 
 def test_an_hour_is_kept_and_no_more() -> None:
     past = Past()
-    for second in range(0, 7_200, 2):
-        past.keep(at(second))  # type: ignore[arg-type]
+    for second in range(0, 3_800, 2):
+        past.keep(replace(EMPTY, at=NOW + timedelta(seconds=second)))
     assert len(past) == 1_801
 
 

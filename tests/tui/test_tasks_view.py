@@ -108,8 +108,10 @@ def test_earlier_filters_come_back_once_each() -> None:
 def test_no_more_than_so_many_filters_are_kept() -> None:
     session = opened()
     for number in range(HISTORY + 10):
-        press(session, "/", "ctrl+u", *f"id:{number + 1}", "enter")
-    press(session, "/", "ctrl+u", *["up"] * (HISTORY + 10))
+        for key in ("/", "ctrl+u", *f"id:{number + 1}", "enter"):
+            session.press(key)
+    for key in ("/", "ctrl+u", *["up"] * (HISTORY + 10)):
+        session.press(key)
     assert session.tasks.edit is not None
     assert session.tasks.edit.text == "id:11"
 
