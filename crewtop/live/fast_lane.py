@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
 from redis.asyncio import Redis
+from redis.asyncio.client import Pipeline
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError, ResponseError
@@ -183,13 +184,22 @@ class FastLane:
             info: dict[str, Any] = {}
             with contextlib.suppress(ResponseError):  # a user who may not ask; the rest works all the same
                 info = await redis.info()
-            name = "valkey" if "valkey_version" in info else "redis"
-            version = info.get("valkey_version") or info.get("redis_version", "?")
-            policy = info.get("maxmemory_policy", "noeviction")
-            warning = "" if policy == "noeviction" else f", evicts ({policy}): set maxmemory-policy noeviction"
-            return Health(True, latency, f"{name} {version}{warning}")
+            return described(info, latency)
 
         return await self._attempt(ask) or Health(False, None, self.down or "no answer")
+
+    async def ask(self, add: Callable[[Pipeline], object]) -> list[Any] | None:
+        """The answers to all that add puts into a pipeline, in one round trip: what is refused is an exception there.
+
+        None where Redis is away.
+        """
+
+        async def send(redis: Redis) -> list[Any]:
+            pipeline = redis.pipeline(transaction=False)
+            add(pipeline)
+            return await pipeline.execute(raise_on_error=False)
+
+        return await self._attempt(send)
 
     async def _attempt(self, ask: Callable[[Redis], Awaitable[T]]) -> T | None:
         """Do it, or remember why not; while it is down, at most one attempt a back-off."""
@@ -217,6 +227,15 @@ class FastLane:
         rest = pause(self._failures, BACKOFF_SECONDS)
         self._retry_at = time.monotonic() + rest
         return rest
+
+
+def described(info: Mapping[str, Any], latency: float) -> Health:
+    """A server that answered within so many seconds, by what it says of itself."""
+    name = "valkey" if "valkey_version" in info else "redis"
+    version = info.get("valkey_version") or info.get("redis_version", "?")
+    policy = info.get("maxmemory_policy", "noeviction")
+    warning = "" if policy == "noeviction" else f", evicts ({policy}): set maxmemory-policy noeviction"
+    return Health(True, latency, f"{name} {version}{warning}")
 
 
 def _line(error: BaseException) -> str:

@@ -22,6 +22,9 @@ LIMIT = PREFIX + "limit:"
 LIMITS = PREFIX + "limits"
 """Hash of allowances as their workers saw them last, for whoever watches; expiring."""
 
+PROVIDERS = PREFIX + "providers"
+"""Hash of what each worker found out of models that do not answer and of its keys; expiring."""
+
 
 def wake(queue: str) -> str:
     """The channel that wakes the workers of a queue."""

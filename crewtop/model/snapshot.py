@@ -10,6 +10,7 @@ from datetime import datetime
 
 from crewtop.model.budgets import BudgetRow
 from crewtop.model.money import Money
+from crewtop.model.providers import Providers
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,8 @@ class QueueRow:
     task; level is the share of first starts within their service level; ended counts the runs that completed or failed
     for good, error_rate is the share of these that failed; no_worker names crews with claimable tasks that no live
     worker has registered, unserved counts the tasks of these; throttled names crews whose tasks are held back.
-    done_per_minute is of the last minute, as last_minute in model/pace.py has it.
+    done_per_minute is of the last minute, as last_minute in model/pace.py has it. by_budget: nobody paused it, a budget
+    that is spent holds it.
     """
 
     name: str
@@ -76,6 +78,7 @@ class QueueRow:
     no_worker: tuple[str, ...] = ()
     unserved: int = 0
     throttled: tuple[Throttle, ...] = ()
+    by_budget: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +165,8 @@ class Snapshot:
 
     spend_per_hour is what the last hour cost, spend_pace what an hour would cost that goes on as the last minute.
     read_only: the database, or the role that looks, lets nothing be changed; pooled: a pooler such as PgBouncer stands
-    before it; role: as whom the database knows this session; host: where it is, '' where that is not known.
+    before it; role: as whom the database knows this session; host: where it is, '' where that is not known. providers:
+    None where Redis has not told of them yet; while it is away they stay what they were, with their age.
     """
 
     at: datetime
@@ -187,6 +191,7 @@ class Snapshot:
     role: str = ""
     host: str = ""
     budgets: tuple[BudgetRow, ...] = ()
+    providers: Providers | None = None
 
     @property
     def where(self) -> str:

@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Literal
 
 from crewtop import operations
+from crewtop.live.providers import Sight, look
 from crewtop.model.detail import Body, Excerpt, LogLines, TaskDetail, TaskPage
 from crewtop.model.errors import Unavailable
 from crewtop.model.failures import Failures
@@ -28,6 +29,7 @@ from crewtop.model.operations import (
     Scope,
     Target,
 )
+from crewtop.model.providers import Providers
 from crewtop.model.snapshot import Health, RunningRow, Snapshot
 from crewtop.model.spending import Spending
 from crewtop.monitor import events
@@ -60,18 +62,20 @@ class Monitor:
         self._window = Window(WINDOW_SECONDS)
         self._running: tuple[RunningRow, ...] = ()
         self._repriced: str | None = None
+        self._providers: Providers | None = None
+        self._told_at = 0.0
         self._one_at_a_time = asyncio.Lock()
 
     async def snapshot(self) -> Snapshot:
         """The whole picture of now: one round trip to Postgres, one pipeline to Redis."""
         async with self._one_at_a_time:
-            redis = asyncio.create_task(self._live.health())
+            redis = asyncio.create_task(look(self._live))
             try:
                 return await self._read(redis)
             finally:
                 await asyncio.wait([redis])
 
-    async def _read(self, redis: asyncio.Task[Health]) -> Snapshot:
+    async def _read(self, redis: asyncio.Task[Sight]) -> Snapshot:
         since = self._window.since
         start = time.monotonic()
         raw = await console.read_snapshot(
@@ -97,9 +101,20 @@ class Monitor:
             Money(Decimal(before["cost"]), before["unpriced"], before["calls"]),
         )
         postgres = Health(True, latency, f"PostgreSQL {raw['version'].split()[0]}")
-        picture = assemble(raw, self._name, self._window, postgres, await redis, self._no_progress_seconds)
+        sight = await redis
+        picture = assemble(raw, self._name, self._window, postgres, sight.health, self._no_progress_seconds)
         self._running = picture.running
-        return replace(picture, pooled=self._database.pooled, host=self._host)
+        return replace(
+            picture, pooled=self._database.pooled, host=self._host, providers=self._remembered(sight.providers)
+        )
+
+    def _remembered(self, told: Providers | None) -> Providers | None:
+        """What is told of providers now; the last that was told, and how old it is, where nothing can be."""
+        now = time.monotonic()
+        if told is not None:
+            self._providers, self._told_at = told, now
+            return told
+        return self._providers and self._providers.after(now - self._told_at)
 
     async def tasks(self, task_filter: TaskFilter, sort: str, limit: int) -> TaskPage:
         """The first limit rows that match, ordered by sort (a key of model.filters.SORTS, or '-' and one)."""

@@ -21,6 +21,7 @@ from crewtop.model.pricing import Rates
 from crewtop.store import lease
 from crewtop.store.database import Database
 from crewtop.worker.calls import Calls
+from crewtop.worker.providers import telling
 
 log = structlog.get_logger()
 
@@ -47,7 +48,9 @@ async def letting_out(
             SharedAllowances(redis_url, worker_id) as shared,
             Gate(shared if redis_url else None, rules, pool, lambda: peers.number) as gate,
         ):
-            yield Calls(gate, pool, Breakers(), routes, listed(rates), llm.wait_seconds)
+            calls = Calls(gate, pool, Breakers(), routes, listed(rates), llm.wait_seconds)
+            async with telling(shared, worker_id, calls):
+                yield calls
     finally:
         counting.cancel()
         await asyncio.wait([counting])
