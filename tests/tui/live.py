@@ -20,7 +20,7 @@ from crewtop.tui.app import run_screen
 from crewtop.tui.options import ScreenOptions
 from tests.tui.fixtures import HOSTILE, Shop, many, task, usd
 
-INTERVAL_SECONDS = 0.2
+INTERVAL_SECONDS = 0.1
 
 
 class Watched(Shop):

@@ -55,13 +55,14 @@ def test_a_terminal_without_a_title_is_sent_none(terminal: str) -> None:
 
 
 @pytest.mark.xdist_group("pty")
-def test_the_old_title_is_back_once_the_screen_is_left() -> None:
+def test_the_terminal_is_left_as_it_was_and_with_its_old_title() -> None:
     with live() as terminal:
         terminal.see("RUNNING NOW")
         named = sequence(words(BUSY.database, BUSY.host)).encode()
         terminal.until(lambda: named in terminal.raw, "the title")
         terminal.press("q")
         terminal.until(lambda: POP.encode() in terminal.raw, "the title put back")
+        terminal.until(lambda: b"\x1b[?1049l" in terminal.raw, "the alternate screen is left")
         sent = terminal.take()
     assert sent.count(PUSH.encode()) == sent.count(POP.encode()) == 1
     assert sent.index(PUSH.encode()) < sent.index(POP.encode())
