@@ -14,29 +14,28 @@ from enum import StrEnum
 class PromptShape:
     """What routing may know of a prompt: counts and flags, never its words.
 
-    input_tokens and output_tokens: estimates of what goes in and of what is expected back. characters and lines: of
-    all messages. hard, moderate and easy: words of the request that mark demanding work (prove, design, ...), work of
-    some thought (summarise, compare, ...) and plain work (translate, list, ...). words, sentences and joins: of the
-    request, joins being words that tie clauses together (and, if, but). steps: how many things are listed in it.
-    questions: question words in it that ask for reasons (why, how). tools: how many tools are offered. language: a
-    guess, "en", "vi" or "?" for anything else.
+    input_tokens and output_tokens: estimates of what goes in and of what is expected back. characters: of all
+    messages. hard, moderate and easy: words of the request that mark demanding work (prove, design, ...), work of some
+    thought (summarise, compare, ...) and plain work (translate, list, ...). deep and brief: words of the expected
+    answer for what has to be reasoned out (evidence, risks, ...) and for what is short and fixed (a number, a name,
+    ...). words, joins and questions: of the request with the expected answer, joins being words that tie clauses
+    together (and, if, but), questions those that ask for reasons (why, how). expected: words of the expected answer
+    alone, 0 where none is stated. tools: how many are offered. language: a guess, "en", "vi" or "?" for anything else.
     """
 
     input_tokens: int
     output_tokens: int
     characters: int = 0
-    lines: int = 0
     hard: int = 0
     moderate: int = 0
     easy: int = 0
+    deep: int = 0
+    brief: int = 0
     words: int = 0
-    sentences: int = 0
+    expected: int = 0
     joins: int = 0
-    steps: int = 0
     questions: int = 0
     tools: int = 0
-    code: bool = False
-    numbers: bool = False
     json: bool = False
     language: str = "?"
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from pathlib import Path
+from decimal import Decimal
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.llm_routing import CREWS, CREWS_CONTEXT, PROMPTS, TARGET, TIERS, bill, messages, read
 from crewtop.llm.asking import PromptShape
 from crewtop.llm.complexity import Grade, grade, shape
-
-PROMPTS = Path(__file__).parents[2] / "benchmarks" / "prompts"
+from crewtop.llm.routes import listed
 
 
 def of(text: str, **more: object) -> PromptShape:
@@ -59,14 +60,38 @@ def test_a_request_at_the_end_is_seen_too() -> None:
     assert of(f"{'Notes of a meeting. ' * 80}\n\nDesign the architecture.").hard == 2
 
 
-def test_crewais_frame_is_no_part_of_the_request() -> None:
-    framed = of(
-        "\nCurrent Task: Classify the ticket.\n\nThis is the expected criteria for your final answer: One word.\n"
+def framed(task: str, expected: str, context: str = "") -> str:
+    return (
+        f"\nCurrent Task: {task}\n\nThis is the expected criteria for your final answer: {expected}\n"
         "you MUST return the actual complete content as the final answer, not a summary.\n\n"
-        "This is the context you're working with:\nDesign and prove a strategy.\n\nBegin! This is VERY important to you"
+        f"This is the context you're working with:\n{context}\n\nBegin! This is VERY important to you"
     )
-    assert (framed.hard, framed.moderate, framed.easy) == (0, 0, 2)
-    assert framed.output_tokens == 10
+
+
+def test_crewais_frame_is_no_part_of_the_request() -> None:
+    seen = of(framed("Classify the ticket.", "One word", "Design and prove a strategy."))
+    assert (seen.hard, seen.moderate, seen.easy, seen.brief, seen.expected) == (0, 0, 1, 1, 2)
+    assert seen.output_tokens == 10
+
+
+def test_what_the_answer_is_to_be_tells_as_much_as_the_request() -> None:
+    task = "Look at the five claims of this customer."
+    assert grade(of(framed(task, "One number"))).grade == Grade.EASY
+    reasoned = "A ranked list of risks, the evidence for each, your assumptions and what would change the conclusion"
+    assert grade(of(framed(task, reasoned))).grade == Grade.HARD
+
+
+def test_length_alone_makes_nothing_hard() -> None:
+    assert grade(of("The parcel went to the depot on Monday. " * 11)).grade == Grade.MODERATE
+
+
+@pytest.mark.parametrize("text", ["Analyse it.", "They are analysing it.", "It was analysed."])
+def test_a_word_counts_in_any_of_its_forms(text: str) -> None:
+    assert of(text).hard == 1
+
+
+def test_a_phrase_counts_once_whatever_it_is_made_of() -> None:
+    assert of("Find the root cause, I mean the root cause.").hard == 1
 
 
 @pytest.mark.parametrize(
@@ -85,11 +110,8 @@ def test_a_stated_length_is_what_is_expected_back(text: str, tokens: int) -> Non
 
 
 def test_flags_and_counts() -> None:
-    seen = of("1. Compare both.\n2. Return JSON.\n```python\nx = 1\n```\nWhy 1 2 3 4 5 6?", tools=3)
-    assert (seen.steps, seen.questions, seen.tools, seen.lines) == (2, 1, 3, 6)
-    assert seen.code
-    assert seen.numbers
-    assert seen.json
+    seen = of("Compare both and return JSON. Why, and how would you?", tools=3)
+    assert (seen.words, seen.joins, seen.questions, seen.tools, seen.json) == (10, 1, 2, 3, True)
     assert of("hello", json=True).json
 
 
@@ -108,7 +130,8 @@ def test_the_language_is_guessed(text: str, language: str) -> None:
 
 
 def test_a_grade_says_what_weighed_most() -> None:
-    assert grade(of("Design it and prove it.")).words == ("hard at 5.10 (hard +4.20, joins +0.50, sentences +0.40)")
+    assert grade(of("Design it and prove it.")).words == "hard at 4.60 (hard +4.00, joins +0.60)"
+    assert grade(of("Hello.")).words == "easy at 0.00 (nothing stands out)"
 
 
 @given(st.lists(st.fixed_dictionaries({"role": st.sampled_from(["system", "user"]), "content": st.text()})))
@@ -124,11 +147,35 @@ def test_more_demanding_words_never_lower_a_grade() -> None:
     assert scores == sorted(scores)
 
 
+def records(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (PROMPTS / f"{name}.jsonl").read_text("utf-8").splitlines()]
+
+
 def test_the_labelled_set_is_whole_and_graded_about_as_well_as_documented() -> None:
-    wrong = 0
+    wrong = low = 0
     for label in Grade:
-        records = [json.loads(line) for line in (PROMPTS / f"{label}.jsonl").read_text("utf-8").splitlines()]
-        assert len(records) == 100
-        assert sum(record["language"] == "vi" for record in records) == 40
-        wrong += sum(grade(of(record["prompt"])).grade != label for record in records)
-    assert wrong <= 36
+        found = records(label)
+        assert len(found) == 100
+        assert sum(record["language"] == "vi" for record in found) == 40
+        grades = [grade(shape(messages(record))).grade for record in found]
+        wrong += sum(grade != label for grade in grades)
+        low += sum(list(Grade).index(grade) < list(Grade).index(label) for grade in grades)
+    assert wrong <= 40
+    assert low <= 3
+
+
+def test_of_prompts_that_nobody_tuned_on_hardly_any_hard_one_is_sent_too_low() -> None:
+    found = records("crews")
+    assert len(found) == 100
+    graded = [(grade(shape(messages(record), record["tools"])).grade, record["grade"]) for record in found]
+    hard = [grade for grade, label in graded if label == Grade.HARD]
+    assert len(hard) == 33
+    assert sum(grade != Grade.HARD for grade in hard) <= 2
+    assert Grade.EASY not in hard
+
+
+def test_a_crews_traffic_saves_what_was_aimed_for_on_the_articles_kind_of_tiers() -> None:
+    prompts = [prompt for label in Grade for prompt in read(label, "")]
+    found = bill(prompts, TIERS[0], listed({}), CREWS, CREWS_CONTEXT)
+    assert 1 - found.mended / found.dearest >= Decimal(str(TARGET))
+    assert found.right < found.routed < found.mended < found.dearest
