@@ -73,6 +73,11 @@ def compact(n: int) -> str:
     return ">999T"
 
 
+def used(number: int, limit: int | None) -> str:
+    """How much of a limit is used: '2,940/3,000', '1.3M/1.5M'; the number alone where there is no limit."""
+    return compact(number) if limit is None else f"{compact(number)}/{compact(limit)}"
+
+
 def size(n: int) -> str:
     """A number of bytes in units of 1,024, rounded down: '812 B', '64 KB', '1.0 MB'."""
     if n < 1_024:
@@ -112,6 +117,13 @@ def percent(share: float | None) -> str:
     if share < 0.001:
         return "<0.1%"
     return "99.9%" if 0.999 < share < 1 else f"{share:.1%}"
+
+
+def share(part: float | None) -> str:
+    """How much of a limit is used, rounded down: '99%' is not yet all, '110%' is more than that. None is '-'."""
+    if part is None:
+        return NOTHING
+    return f"{math.floor(part * 100 + 1e-9):,}%" if 0 <= part < math.inf else UNKNOWN
 
 
 def money(amount: Money, *, long: bool = False, ascii: bool = False) -> str:

@@ -60,6 +60,21 @@ class BudgetRow:
         """What was spent, with what of it nobody knows."""
         return Money(self.spent, self.unknown, self.unknown + (self.spent > 0))
 
+    @property
+    def share(self) -> float:
+        """How much of it is spent: 1 is all, and it may be more."""
+        return float(self.spent / self.limit) if self.limit else 1.0
+
+    @property
+    def coming(self) -> Money | None:
+        """What will be spent at midnight, a lower bound where spent is one; None: it cannot be told."""
+        return None if self.projected is None else Money(self.projected, self.unknown, self.unknown + 1)
+
+    @property
+    def stands(self) -> str:
+        """How it stands in a word or two."""
+        return {"held": "paused", "warn": "nearly spent"}.get(self.state, self.state)
+
 
 def state(budget: Budget, spent: Decimal, held: bool, unwatched_seconds: float) -> State:
     """How a budget stands: spent in US dollars today, held as the database has it."""

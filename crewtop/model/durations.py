@@ -41,6 +41,13 @@ def left(seconds: float) -> str:
     return duration(float(-(-max(seconds, 1.0) // step) * step))
 
 
+def countdown(seconds: float) -> str:
+    """What is left of a wait, to the second, rounded up: '00:27', '05:00', '1:02:03'."""
+    whole = math.ceil(max(0.0, min(seconds, float(_YEAR))))
+    hours = f"{whole // _HOUR}:" if whole >= _HOUR else ""
+    return f"{hours}{whole % _HOUR // _MINUTE:02}:{whole % _MINUTE:02}"
+
+
 def _length(seconds: float) -> str:
     if seconds < 0.0995:
         milliseconds = round(seconds * 1_000)

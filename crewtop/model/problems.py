@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from crewtop.model.budgets import BudgetRow
-from crewtop.model.durations import coarse, duration, left
+from crewtop.model.durations import coarse, countdown, duration, left
+from crewtop.model.providers import THROTTLED, Providers, circuit_words, key_words, keyless, throttled
 from crewtop.model.snapshot import Health, QueueRow, Snapshot, WorkerRow
 
 Severity = Literal["wrong", "watch"]
-About = Literal["store", "budget", "queue", "task", "worker"]
+About = Literal["store", "provider", "budget", "queue", "task", "worker"]
 
 STARTING_SECONDS = 10.0
 """A worker takes a few seconds to import CrewAI; until then it is no news that nobody takes the first tasks."""
@@ -42,12 +43,16 @@ RUN_WEIGHS = 100
 
 KINDS = (
     "store",
+    "no key",
     "failing",
     "dead worker",
     "late",
     "no worker",
+    "circuit",
+    "dead key",
     "stuck",
     "budget",
+    "limit",
     "throttled",
     "clock",
     "draining",
@@ -84,6 +89,7 @@ def problems(snapshot: Snapshot) -> list[Problem]:
     order stays while figures move a little.
     """
     found = [*_stores(snapshot), *_budgets(snapshot), *_stuck(snapshot)]
+    found += _of_providers(snapshot.providers) if snapshot.providers is not None else []
     found += [problem for queue in snapshot.queues for problem in _of_queue(queue)]
     found += [problem for worker in snapshot.workers for problem in _of_worker(worker)]
     return sorted(found, key=_hurts)
@@ -113,6 +119,26 @@ def _stores(snapshot: Snapshot) -> Iterator[Problem]:
 
 def _why(store: Health) -> str:
     return f": {store.detail}" if store.detail else ""
+
+
+def _of_providers(of: Providers) -> Iterator[Problem]:
+    """Names stay the same while figures move; words tell how old they are, where nobody can be asked."""
+    old = f", as told {coarse(of.age)} ago" if of.age else ""
+    without = keyless(of)
+    for provider in without:
+        dead = "; ".join(f"{key.name} {key.why or 'retired'}" for key in of.keys if key.provider == provider)
+        said = f"all are retired: {dead}: mend them and restart the workers{old}"
+        yield Problem("no key", "provider", f"keys: {provider}", said, "wrong", first=True)
+    for key in of.keys:
+        if key.status == "retired" and key.provider not in without:
+            yield Problem("dead key", "provider", f"key: {key.provider} {key.name}", f"{key_words(key)}{old}", "wrong")
+    for circuit in of.circuits:
+        if circuit.why != THROTTLED:
+            name = f"breaker: {circuit.provider}/{circuit.model}"
+            yield Problem("circuit", "provider", name, f"{circuit_words(circuit)}{old}", "wrong")
+    for held in throttled(of):
+        said = f"resumes {countdown(held.resumes_in)}: {', '.join(held.models)}{old}"
+        yield Problem("limit", "provider", f"throttled: {held.provider}", said, "watch")
 
 
 def _budgets(snapshot: Snapshot) -> Iterator[Problem]:

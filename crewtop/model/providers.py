@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from crewtop.model.allowance import AllowanceState
+from crewtop.model.durations import countdown
 
 ALL_MODELS, OWN_KEY = "*", "-"
 """What an allowance calls all models together, and a key that the crew brings itself."""
@@ -158,6 +159,44 @@ def keyless(providers: Providers) -> list[str]:
     """Providers all of whose keys are dead, by name."""
     alive = {key.provider for key in providers.keys if not key.dead}
     return sorted({key.provider for key in providers.keys} - alive)
+
+
+def fullness(state: AllowanceState) -> float | None:
+    """The share of an allowance that is used, of the limit that is nearest to its end; None: without a limit."""
+    uses = (
+        (state.requests_used, state.requests_per_minute),
+        (state.tokens_used, state.tokens_per_minute),
+        (state.in_flight, state.at_once),
+    )
+    return max((used / limit for used, limit in uses if limit), default=None)
+
+
+def allowance_words(state: AllowanceState) -> str:
+    """Why less may be used than allowed, and until when nothing; '' where all is well. Not yet safe to show."""
+    why = state.reason or ""
+    if state.resumes_in is None:
+        return why
+    return f"resumes {countdown(state.resumes_in)}{f': {why}' if why else ''}"
+
+
+def circuit_words(circuit: Circuit) -> str:
+    """How a circuit stands, such as 'open: timeout, 5 in a row, tried again 00:12'. Not yet safe to show."""
+    why = [circuit.why.replace("_", " ")]
+    why += [f"{circuit.failures:,} in a row"] if circuit.failures > 1 else []
+    if circuit.status == "half-open":
+        why.append("a call tries it now")
+    else:
+        why.append(f"tried again {countdown(circuit.resumes_in)}" if circuit.resumes_in else "the next call tries it")
+    why += [f"in {circuit.workers:,} workers"] if circuit.workers > 1 else []
+    return f"{circuit.status}: {', '.join(why)}"
+
+
+def key_words(key: KeyHealth) -> str:
+    """How a key stands, such as 'retired: refused by the provider'. Not yet safe to show."""
+    rests = f"cooling down, ready {countdown(key.resumes_in or 0.0)}"
+    stands = rests if key.status == "resting" else key.status
+    some = f", in {key.workers:,} of {key.of:,} workers" if key.workers < key.of else ""
+    return f"{stands}{f': {key.why}' if key.why else ''}{some}"
 
 
 def allowance_after(state: AllowanceState, seconds: float) -> AllowanceState:

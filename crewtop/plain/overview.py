@@ -1,4 +1,4 @@
-"""The overview in plain text: what needs attention first, then queues, running tasks and workers."""
+"""The overview in plain text: what needs attention first, then queues, running tasks, workers and providers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from crewtop.model.problems import problems
 from crewtop.model.snapshot import Health, QueueRow, RunningRow, Snapshot, WorkerRow
 from crewtop.plain.paper import Column, Paper
 from crewtop.plain.progress import run_state, step_words
+from crewtop.plain.providers import provider_sections
 
 
 def snapshot_text(snapshot: Snapshot, *, width: int = 100, ascii: bool = False) -> str:
@@ -17,7 +18,8 @@ def snapshot_text(snapshot: Snapshot, *, width: int = 100, ascii: bool = False) 
     lines = paper.flow(_header(snapshot, paper), gap="   ") + paper.flow(_totals(snapshot, paper), gap="   ")
     for notice in _notices(snapshot, paper):
         lines += paper.flow(notice.split(" "))
-    for section in (_queues(snapshot, paper), _running(snapshot, paper), _workers(snapshot, paper)):
+    sections = [_queues(snapshot, paper), _running(snapshot, paper), _workers(snapshot, paper)]
+    for section in (*sections, *provider_sections(snapshot, paper)):
         lines += ["", *section]
     return "\n".join(lines) + "\n"
 
@@ -63,9 +65,10 @@ def _notices(snapshot: Snapshot, paper: Paper) -> Iterator[str]:
     """What an operator has to know: the problems of the screen, in its order and its words."""
     for problem in problems(snapshot):
         sign = _SIGNS[problem.severity][paper.ascii]
-        kept = problem.about in ("store", "budget")  # their names say what they are
+        kept = problem.about in ("store", "provider", "budget")  # their names say what they are
         name = problem.name if kept else f"{problem.about} {problem.name}"
-        yield f"{sign} {paper.safe(name)}: {paper.safe(problem.words)}"
+        parts = ", " if problem.about == "provider" else ": "
+        yield f"{sign} {paper.safe(name)}{parts}{paper.safe(problem.words)}"
     if snapshot.simulated:
         sign = _SIGNS["watch"][paper.ascii]
         yield f"{sign} simulated provider: no real model was called, tokens, times and costs are made up"

@@ -10,8 +10,9 @@ import pytest
 
 from crewtop.model.budgets import BudgetRow
 from crewtop.model.problems import problems
+from crewtop.model.providers import KeyHealth, Providers
 from crewtop.model.snapshot import Health, QueueRow, Snapshot, Throttle
-from tests.tui.fixtures import BUSY, EMPTY, INCIDENT, NOW, QUEUES, RUNNING, WORKERS
+from tests.tui.fixtures import BUSY, EMPTY, HELD_BACK, INCIDENT, NOW, QUEUES, RUNNING, WORKERS
 
 
 def shop(*queues: QueueRow) -> Snapshot:
@@ -136,3 +137,35 @@ def test_a_budget_says_how_it_stands() -> None:
     assert stands == "spent, nothing more of it is claimed until 2026-03-15 00:02Z,"
     assert spent == "until it is raised: at least $5.01 of $5.00 today"
     assert found[1].words == "nearly spent: $91.00 of $100.00 today"
+
+
+def test_providers_say_what_is_throttled_what_does_not_answer_and_which_keys_are_done_for() -> None:
+    found = problems(replace(EMPTY, providers=HELD_BACK.providers))
+    assert [(problem.severity, f"{problem.name}, {problem.words}") for problem in found] == [
+        ("wrong", "breaker: anthropic/claude-sonnet-4, open: overloaded, 7 in a row, tried again 00:12, in 2 workers"),
+        ("wrong", "breaker: google/gemini-2.5-flash, half-open: timeout, 5 in a row, a call tries it now"),
+        ("wrong", "key: openai OPENAI_API_KEY_3, retired: refused by the provider, in 1 of 2 workers"),
+        ("watch", "throttled: openai, resumes 00:27: gpt-4.1"),
+    ]
+    assert {problem.about for problem in found} == {"provider"}
+
+
+def test_a_provider_without_any_key_comes_before_what_works_in_part() -> None:
+    keys = (
+        KeyHealth("openai", "A", "retired", None, "refused by the provider"),
+        KeyHealth("openai", "B", "retired", None, "nothing left to spend"),
+    )
+    first, *others = problems(replace(BUSY, providers=Providers(keys=keys)))
+    assert (first.name, first.severity) == ("keys: openai", "wrong")
+    assert first.words == (
+        "all are retired: A refused by the provider; B nothing left to spend: mend them and restart the workers"
+    )
+    assert "provider" not in {problem.about for problem in others}
+
+
+def test_what_was_told_of_providers_before_redis_went_says_how_old_it_is() -> None:
+    assert HELD_BACK.providers is not None
+    old = said(replace(EMPTY, providers=HELD_BACK.providers.after(31)))
+    assert [words.endswith(", as told 30s ago") for words in old] == [True, True, True]
+    assert "the next call tries it" in old[0]
+    assert said(replace(EMPTY, providers=None)) == []

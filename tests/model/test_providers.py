@@ -7,7 +7,19 @@ from dataclasses import replace
 import pytest
 
 from crewtop.model.allowance import AllowanceState
-from crewtop.model.providers import Circuit, KeyHealth, Providers, Throttled, Told, keyless, throttled, together
+from crewtop.model.durations import countdown
+from crewtop.model.providers import (
+    Circuit,
+    KeyHealth,
+    Providers,
+    Throttled,
+    Told,
+    allowance_words,
+    fullness,
+    keyless,
+    throttled,
+    together,
+)
 
 OPEN = Circuit("openai", "gpt-4.1", "open", 12.0, "timeout", 5)
 READY = KeyHealth("openai", "KEY_A", "ready")
@@ -84,3 +96,24 @@ def test_while_nobody_can_be_asked_what_was_to_be_waited_for_comes_nearer_and_th
     assert later.allowances == (replace(allowance("gpt-4.1"), reason=None),)
     assert later.circuits == (replace(OPEN, resumes_in=0.0),)
     assert later.keys == (RETIRED, KeyHealth("openai", "KEY_B", "ready"))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(27.0, "00:27"), (26.1, "00:27"), (0.2, "00:01"), (0.0, "00:00"), (3_599.5, "1:00:00"), (3_723.0, "1:02:03")],
+)
+def test_a_wait_is_counted_down_to_the_second(seconds: float, said: str) -> None:
+    assert countdown(seconds) == said
+
+
+@pytest.mark.parametrize(
+    ("state", "share", "said"),
+    [
+        (allowance("gpt-4.1", resumes_in=27.0), 0.98, "resumes 00:27: why"),
+        (allowance("gpt-4.1"), 0.98, "why"),
+        (replace(allowance("gpt-4.1"), reason=None, at_once=2), 2.0, ""),
+        (replace(allowance("gpt-4.1"), requests_per_minute=None), None, "why"),
+    ],
+)
+def test_an_allowance_is_as_full_as_its_fullest_limit(state: AllowanceState, share: float | None, said: str) -> None:
+    assert (fullness(state), allowance_words(state)) == (share, said)

@@ -10,6 +10,8 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cache
 
+from crewtop.model.allowance import AllowanceState
+from crewtop.model.budgets import BudgetRow
 from crewtop.model.detail import CallRow, Excerpt, HistoryRow, RunRow, StepRow, TaskDetail, TaskPage, TaskRow
 from crewtop.model.failures import FailureGroup, Failures
 from crewtop.model.filters import TaskFilter
@@ -26,6 +28,7 @@ from crewtop.model.operations import (
     State,
     Target,
 )
+from crewtop.model.providers import Circuit, KeyHealth, Providers
 from crewtop.model.snapshot import Health, Percentiles, Point, QueueRow, RunningRow, Snapshot, Throttle, WorkerRow
 from crewtop.model.spending import ModelUsage, Spending, Spent, SpentIn
 from crewtop.model.task import TaskStatus
@@ -235,6 +238,50 @@ INCIDENT = replace(
     ),
 )
 """Workers that died, a queue that fails, one without workers, stuck runs, a provider that says no, and no Redis."""
+
+ALLOWANCES = (
+    AllowanceState("deepseek", "deepseek-chat", "-", None, 12, None, 20_410, 40, 8, None, None),
+    AllowanceState("openai", "*", "OPENAI_API_KEY", None, 0, None, 0, 200, 41),
+    AllowanceState(
+        "openai", "gpt-4.1", "OPENAI_API_KEY", 3_000, 2_994, 1_500_000, 1_398_211, None, 41, 27.0, "limit reached"
+    ),
+    AllowanceState(
+        "openai", "gpt-4.1", "OPENAI_API_KEY_2", 3_000, 1_020, 1_500_000, 401_000, None, 0, 58.0,
+        "the provider asked to wait",
+    ),
+    AllowanceState("openai", "gpt-4.1-mini", "OPENAI_API_KEY", 10_000, 812, None, 190_000, None, 3),
+)  # fmt: skip
+
+HELD_BACK = replace(
+    BUSY,
+    queues=(
+        QUEUES[0],
+        replace(QUEUES[1], paused_by="its budget", paused_reason="spent: it goes on at midnight UTC", by_budget=True),
+        *QUEUES[2:],
+    ),
+    providers=Providers(
+        ALLOWANCES,
+        (
+            Circuit("anthropic", "claude-sonnet-4", "open", 12.0, "overloaded", 7, 2),
+            Circuit("google", "gemini-2.5-flash", "half-open", 0.0, "timeout", 5),
+        ),
+        (
+            KeyHealth("anthropic", "ANTHROPIC_API_KEY", "ready"),
+            KeyHealth("openai", "OPENAI_API_KEY", "ready", of=2, workers=2),
+            KeyHealth("openai", "OPENAI_API_KEY_2", "resting", 58.0, "rate limit", 2, 2),
+            KeyHealth("openai", "OPENAI_API_KEY_3", "retired", None, "refused by the provider", 1, 2),
+        ),
+    ),
+    budgets=(
+        BudgetRow("total", "", Decimal(200), Decimal("61.20"), 7, Decimal("112.40"), "ok", judged_at=NOW),
+        BudgetRow("crew", "briefing", Decimal(50), Decimal("44.00"), 0, Decimal("71.90"), "warn", judged_at=NOW),
+        BudgetRow(
+            "queue", "research", Decimal(40), Decimal("44.03"), 0, Decimal("44.03"), "held",
+            NOW.replace(hour=0, minute=0, second=0) + timedelta(days=1), NOW,
+        ),
+    ),
+)  # fmt: skip
+"""A provider that is throttled, two models that do not answer, a key that is retired, a budget that is spent."""
 
 EMPTY = Snapshot(
     at=NOW,

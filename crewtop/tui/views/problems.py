@@ -18,11 +18,13 @@ def opens(problem: Problem) -> Effect:
     if problem.about == "queue":
         failed = (TaskStatus.FAILED,) if problem.kind == "failing" else ()
         return Go(View.TASKS, TaskFilter(queues=(problem.name,), statuses=failed))
-    return Go(View.MODELS if problem.about == "budget" else View.WORKERS)
+    return Go(View.MODELS if problem.about in ("budget", "provider") else View.WORKERS)
 
 
 def leads(problem: Problem) -> str:
     """Where that is, in a word or two."""
     if problem.task_id is not None:
         return "the task"
-    return {"queue": "its tasks", "task": "running tasks", "budget": "models"}.get(problem.about, "workers")
+    if problem.about in ("budget", "provider"):
+        return "models"
+    return {"queue": "its tasks", "task": "running tasks"}.get(problem.about, "workers")
