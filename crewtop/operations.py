@@ -11,11 +11,13 @@ from datetime import timedelta
 from typing import Literal
 
 from crewtop.live.fast_lane import FastLane
+from crewtop.model.budgets import still_held
+from crewtop.model.errors import Refused
 from crewtop.model.live import DELETED, UNKNOWN, Change, Changes, let_go
 from crewtop.model.operations import Action, Item, Matching, Operation, OperationResult, Order, Target
 from crewtop.model.stuck import NO_PROGRESS_SECONDS
 from crewtop.model.task import TaskStatus
-from crewtop.store import batch
+from crewtop.store import batch, budgets, limits
 from crewtop.store import operations as store
 from crewtop.store.database import Database
 
@@ -94,6 +96,18 @@ async def resume(database: Database, live: FastLane, operation_id: int) -> Async
     yield await store.halt(database, operation_id, "running", ("paused", "running"))
     async for progress in work_off(database, live, operation_id):
         yield progress
+
+
+async def resume_queue(database: Database, live: FastLane, queue: str) -> str:
+    """Let workers claim from a queue again. Answers why a spent budget goes on holding it, '' where it goes on.
+
+    Raises Refused where there is no such queue.
+    """
+    if not await limits.resume_queue(database, queue):
+        raise Refused(f"there is no queue {queue}: `crewtop snapshot` lists them")
+    await live.wake([queue])
+    held = await budgets.holding(database, queue)
+    return still_held(queue, held) if held else ""
 
 
 async def carry_on(database: Database, live: FastLane) -> None:

@@ -69,18 +69,21 @@ async def pause_queue(configuration: Configuration, queue: str, reason: str | No
 
 
 async def resume_queue(configuration: Configuration, queue: str) -> int:
-    """Let workers claim from a queue again. Raises Refused where there is no such queue."""
+    """Let workers claim from a queue again; 1 where a spent budget goes on holding it.
+
+    Raises Refused where there is no such queue.
+    """
     async with stores(configuration.settings, "crewtop operator", connections=1, timeout=TIMEOUT_SECONDS) as opened:
-        _there(queue, await limits.resume_queue(opened.database, queue))
-        await opened.live.wake([queue])
-    typer.echo(f"{shown(queue)} goes on")
-    return 0
+        held = await operations.resume_queue(opened.database, opened.live, queue)
+    typer.echo(shown(held or f"{queue} goes on"), err=bool(held))
+    return 1 if held else 0
 
 
 async def boost_queue(configuration: Configuration, queue: str, seconds: float | None) -> int:
     """Let a queue's tasks rise by a priority for every so many seconds; None: never."""
     async with stores(configuration.settings, "crewtop operator", connections=1, timeout=TIMEOUT_SECONDS) as opened:
-        _there(queue, await limits.set_boost(opened.database, queue, seconds))
+        if not await limits.set_boost(opened.database, queue, seconds):
+            raise Refused(f"there is no queue {queue}: `crewtop snapshot` lists them")
     rises = f"tasks rise by one priority every {seconds:g} s" if seconds is not None else "tasks keep their priority"
     typer.echo(f"{shown(queue)}: {rises}")
     return 0
@@ -99,8 +102,3 @@ async def limit(
         typer.echo(f"note: no worker has the crew {shown(of)} yet", err=True)
     typer.echo(f"{scope} {shown(of)}: {', '.join(said) or 'no limit'}")
     return 0
-
-
-def _there(queue: str, there: bool) -> None:
-    if not there:
-        raise Refused(f"there is no queue {queue}: `crewtop snapshot` lists them")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -61,6 +62,11 @@ class BudgetRow:
         return Money(self.spent, self.unknown, self.unknown + (self.spent > 0))
 
     @property
+    def amounts(self) -> str:
+        """How much of it is spent: '$44.03 of $40.00', or at least so much."""
+        return f"{'at least ' if self.unknown else ''}${self.spent:,.2f} of ${self.limit:,.2f}"
+
+    @property
     def share(self) -> float:
         """How much of it is spent: 1 is all, and it may be more."""
         return float(self.spent / self.limit) if self.limit else 1.0
@@ -74,6 +80,28 @@ class BudgetRow:
     def stands(self) -> str:
         """How it stands in a word or two."""
         return {"held": "paused", "warn": "nearly spent"}.get(self.state, self.state)
+
+
+def holding(budgets: Iterable[BudgetRow], queue: str) -> list[BudgetRow]:
+    """Those that are spent and hold a queue back: the day's and its own. Those of crews hold but a part of it."""
+    return [
+        row
+        for row in budgets
+        if row.state == "held" and (row.scope == "total" or (row.scope == "queue" and row.name == queue))
+    ]
+
+
+def still_held(queue: str, by: Sequence[BudgetRow]) -> str:
+    """Why a queue does not go on for being resumed, and what lets it. Not yet safe to show."""
+    spent = " and ".join(f"{_whose(row)} is spent: {row.amounts}" for row in by)
+    ends = max((row.resumes_at for row in by if row.resumes_at), default=None)
+    until = f"at {ends:%Y-%m-%d %H:%M}Z, or " if ends else ""
+    keys = " and ".join(f"[llm.budgets] {row.scope}{f'.{row.name}' if row.name else ''}" for row in by)
+    return f"{queue} stays held: {spent}; it goes on {until}once you raise {keys} and restart a worker"
+
+
+def _whose(row: BudgetRow) -> str:
+    return "the day's budget" if row.scope == "total" else "its budget"
 
 
 def state(budget: Budget, spent: Decimal, held: bool, unwatched_seconds: float) -> State:

@@ -144,10 +144,8 @@ def _of_providers(of: Providers) -> Iterator[Problem]:
 def _budgets(snapshot: Snapshot) -> Iterator[Problem]:
     for budget in snapshot.budgets:
         if budget.state != "ok":
-            least = "at least " if budget.unknown else ""
-            amounts = f"{least}${budget.spent:,.2f} of ${budget.limit:,.2f} today"
             severity: Severity = "wrong" if budget.state == "held" else "watch"
-            yield Problem("budget", "budget", budget.what, f"{_stands(budget)}: {amounts}", severity)
+            yield Problem("budget", "budget", budget.what, f"{_stands(budget)}: {budget.amounts} today", severity)
 
 
 def _stands(budget: BudgetRow) -> str:

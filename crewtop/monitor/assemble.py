@@ -94,6 +94,7 @@ def _queue(
         paused=row["paused_at"] is not None,
         paused_by=row["paused_by"],
         paused_reason=row["paused_reason"],
+        by_budget=row["by_budget"],
         waiting=count["waiting"],
         ready=ready,
         later=later,

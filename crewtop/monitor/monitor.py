@@ -189,13 +189,12 @@ class Monitor:
         """How many tasks of an operation were refused for which reason."""
         return await store.refusals(self._database, operation_id)
 
-    async def pause_queue(self, queue: str, *, paused: bool) -> None:
-        """Let workers claim nothing from a queue, or let them go on."""
-        if paused:
-            await limits.pause_queue(self._database, queue, operations.operator(), None)
-        else:
-            await limits.resume_queue(self._database, queue)
-            await self._live.wake([queue])
+    async def pause_queue(self, queue: str, *, paused: bool) -> str:
+        """Let workers claim nothing from a queue, or let them go on; why a spent budget holds it still, else ''."""
+        if not paused:
+            return await operations.resume_queue(self._database, self._live, queue)
+        await limits.pause_queue(self._database, queue, operations.operator(), None)
+        return ""
 
     async def set_slots(self, worker_id: str, slots: int) -> None:
         """Ask a worker for that many slots."""

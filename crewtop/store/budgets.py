@@ -49,6 +49,11 @@ async def judge(database: Database, not_since_seconds: float = JUDGED_SECONDS) -
     return [Judged(budget_row(dict(row), row["at"]), row["was_held"]) for row in rows]
 
 
+async def holding(database: Database, queue: str) -> list[BudgetRow]:
+    """The budgets that are spent and hold a queue back: the day's and its own. Those of crews hold but a part of it."""
+    return [budget_row(dict(row), row["at"]) for row in await database.fetch("holding_budgets", queue)]
+
+
 def budget_row(row: Mapping[str, Any], at: datetime) -> BudgetRow:
     """A budget as it stands at an instant, from its row; what was reckoned on another day says nothing of this one."""
     judged_at: datetime | None = row["judged_at"]

@@ -13,6 +13,7 @@ SELECT json_build_object(
 'queues', (
     SELECT json_agg(json_build_object(
         'name', q.name, 'paused_at', coalesce(q.paused_at, b.held_until),
+        'by_budget', q.paused_at IS NULL AND b.held_until IS NOT NULL,
         'paused_by', CASE WHEN q.paused_at IS NULL THEN b.whose ELSE q.paused_by END,
         'paused_reason', CASE WHEN q.paused_at IS NULL THEN b.why ELSE q.paused_reason END,
         'oldest', (SELECT extract(epoch FROM now() - min(head.run_at)) FROM generate_series(0, 4) AS p (priority)

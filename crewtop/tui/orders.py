@@ -97,7 +97,8 @@ class Orders:
             source = self._reach()
             match effect:
                 case PauseQueue(queue, paused):
-                    await source.pause_queue(queue, paused=paused)
+                    if held := await source.pause_queue(queue, paused=paused):
+                        self._session.say(held, "watch")
                 case SetSlots(worker_id, slots):
                     await source.set_slots(worker_id, slots)
                 case Drain(worker_id):

@@ -87,8 +87,8 @@ class Source(Protocol):
         """How many tasks of an operation were refused for which reason."""
         ...
 
-    async def pause_queue(self, queue: str, *, paused: bool) -> None:
-        """Let workers claim nothing from a queue, or let them go on."""
+    async def pause_queue(self, queue: str, *, paused: bool) -> str:
+        """Let workers claim nothing from a queue, or let them go on; why a spent budget holds it still, else ''."""
         ...
 
     async def set_slots(self, worker_id: str, slots: int) -> None:

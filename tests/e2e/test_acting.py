@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 
+from crewtop.model.budgets import Budget
 from crewtop.model.task import RunOutcome
-from crewtop.store import lease
+from crewtop.store import budgets, lease, ledger
 from tests.e2e.conftest import Site
-from tests.store.helpers import beat, end, put, take
+from tests.store.helpers import beat, call, end, put, take
 
 
 async def failed(site: Site, n: int, crew: str = "a") -> list[int]:
@@ -84,6 +86,18 @@ async def test_queues_and_workers_are_steered_through_the_database(site: Site) -
     ):
         code, _, err = await site.crewtop(*arguments)
         assert (code, err) == (2, f"crewtop: {complaint}\n")
+
+
+async def test_a_queue_that_a_spent_budget_holds_does_not_seem_to_go_on(site: Site) -> None:
+    await put(site.database, "a", queue="q")
+    await lease.heartbeat(site.database, beat("w1"))
+    await budgets.keep(site.database, "w1", [Budget("queue", "q", Decimal("0.5"), 0.8, pauses=True)])
+    [claim] = await take(site.database)
+    await ledger.record_calls(site.database, [call(claim, cost=Decimal(1))])
+    await budgets.judge(site.database, 0.0)
+    code, out, err = await site.crewtop("resume", "q")
+    assert (code, out) == (1, "")
+    assert err.startswith("q stays held: its budget is spent: $1.00 of $0.50; it goes on at 20")
 
 
 async def test_a_worker_is_killed_only_once_that_is_confirmed(site: Site) -> None:

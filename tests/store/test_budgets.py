@@ -7,13 +7,17 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+import pytest
+
+from crewtop import operations
 from crewtop.live.fast_lane import FastLane
 from crewtop.model.budgets import Budget, BudgetRow
+from crewtop.model.errors import Refused
 from crewtop.model.snapshot import Snapshot
 from crewtop.model.task import Claim
 from crewtop.monitor.monitor import Monitor
 from crewtop.plain import snapshot_text
-from crewtop.store import budgets, lease, ledger
+from crewtop.store import budgets, lease, ledger, limits
 from crewtop.store.budgets import Judged
 from crewtop.store.console import read_detail
 from crewtop.store.database import Database
@@ -179,6 +183,36 @@ async def test_a_snapshot_tells_how_budgets_stand(database: Database, live: Fast
     text = " ".join(snapshot_text(seen, width=200).split())
     assert "crew a: spent, nothing more of it is claimed until" in text
     assert "at least $20.00 of $20.00 today" in text
+
+
+async def test_a_queue_that_a_budget_holds_says_which_and_how_far_it_is_spent_when_it_is_resumed(
+    database: Database, live: FastLane
+) -> None:
+    own, day = Budget("queue", "default", Decimal(20), 0.8, pauses=True), Budget("total", "", Decimal(25), 0.8, True)
+    await has(database, CREW_A, own, day)
+    claim = await spend(database, "a", "20.5")
+    await judge(database)
+    said = await operations.resume_queue(database, live, "default")
+    assert said.startswith("default stays held: its budget is spent: $20.50 of $20.00; it goes on at 20")
+    assert said.endswith(" 00:00Z, or once you raise [llm.budgets] queue.default and restart a worker")
+    assert (await picture(database, live)).queues[0].by_budget
+    await limits.pause_queue(database, "default", "me", None)
+    assert not (await picture(database, live)).queues[0].by_budget
+    await ledger.record_calls(database, [call(claim, "more", cost=Decimal(5))])
+    await judge(database)
+    said = await operations.resume_queue(database, live, "default")
+    assert "the day's budget is spent: $25.50 of $25.00 and its budget is spent: $25.50 of $20.00" in said
+    assert "[llm.budgets] total and [llm.budgets] queue.default" in said
+    assert (await picture(database, live)).queues[0].by_budget  # the pause itself was lifted
+
+
+async def test_a_queue_that_only_a_crews_budget_concerns_goes_on(database: Database, live: FastLane) -> None:
+    await has(database, CREW_A)
+    await spend(database, "a", "20")
+    assert (await stands(database)).state == "held"
+    assert await operations.resume_queue(database, live, "default") == ""
+    with pytest.raises(Refused, match="there is no queue nowhere"):
+        await operations.resume_queue(database, live, "nowhere")
 
 
 async def test_a_task_says_that_it_waits_for_a_budget(database: Database) -> None:

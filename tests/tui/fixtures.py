@@ -677,9 +677,10 @@ class Shop:
         await self._reachable()
         return {}
 
-    async def pause_queue(self, queue: str, *, paused: bool) -> None:
+    async def pause_queue(self, queue: str, *, paused: bool) -> str:
         await self._reachable()
         self.asked.append(("pause" if paused else "resume", queue, 0))
+        return ""
 
     async def set_slots(self, worker_id: str, slots: int) -> None:
         await self._reachable()

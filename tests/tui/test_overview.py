@@ -11,13 +11,14 @@ from crewtop.model.problems import problems
 from crewtop.model.snapshot import Health, QueueRow, Snapshot
 from crewtop.model.task import TaskStatus
 from crewtop.tui.actions import COMMANDS, View
-from crewtop.tui.effects import Effect, Go, Open
+from crewtop.tui.effects import Effect, Go, Open, PauseQueue, Say
 from crewtop.tui.keymap import Keymap
 from crewtop.tui.manner import Manner
 from crewtop.tui.views import header
 from crewtop.tui.views.cells import NO_TASK_HERE, left, step_words
 from crewtop.tui.views.overview import Overview
-from tests.tui.fixtures import BUSY, EMPTY, INCIDENT, QUEUES, RUNNING, SERIES, WORKERS, ago
+from crewtop.tui.views.question import Question
+from tests.tui.fixtures import BUSY, EMPTY, HELD_BACK, INCIDENT, QUEUES, RUNNING, SERIES, WORKERS, ago
 
 
 def overview(snapshot: Snapshot = BUSY) -> Overview:
@@ -34,6 +35,33 @@ def only(queue: QueueRow) -> Snapshot:
     return replace(EMPTY, queues=(queue,), redis=Health(True))
 
 
+HELD = (
+    "research stays held: its budget is spent: $44.03 of $40.00; it goes on at 2026-03-15 00:00Z,"
+    " or once you raise [llm.budgets] queue.research and restart a worker"
+)
+
+
+def on_research(snapshot: Snapshot) -> Overview:
+    view = overview(snapshot)
+    view.selection.place([key.name for key in view.selection.keys].index("research"))
+    return view
+
+
+def test_p_on_a_queue_that_a_budget_holds_says_which_and_how_to_lift_it() -> None:
+    assert on_research(HELD_BACK).do("pause_queue", 20) == Say(HELD, "watch")
+
+
+def test_p_on_a_paused_queue_says_beforehand_what_will_hold_it_still() -> None:
+    paused = tuple(replace(queue, by_budget=False) for queue in HELD_BACK.queues)
+    asked = on_research(replace(HELD_BACK, queues=paused)).do("pause_queue", 20)
+    assert isinstance(asked, Question)
+    assert [span.text for spans in asked.said for span in spans] == [HELD]
+    assert asked.effect == PauseQueue("research", paused=False)
+    asked = on_research(BUSY).do("pause_queue", 20)
+    assert isinstance(asked, Question)
+    assert [span.text for spans in asked.said for span in spans] == ["workers claim from it again: 391 ready"]
+
+
 @pytest.mark.parametrize(
     ("snapshot", "effect", "said"),
     [
@@ -45,6 +73,7 @@ def only(queue: QueueRow) -> Snapshot:
         ),
         (replace(EMPTY, redis=Health(False)), Go(View.WORKERS), "workers"),
         (replace(EMPTY, workers=WORKERS[3:]), Go(View.WORKERS), "workers"),
+        (replace(EMPTY, providers=HELD_BACK.providers), Go(View.MODELS), "models"),
         (replace(EMPTY, running=RUNNING), Open(48_201), "the task"),
     ],
 )

@@ -20,8 +20,9 @@ from crewtop.tui.selection import Selection
 from crewtop.tui.views import figures
 from crewtop.tui.views.cells import NO_TASK_HERE, lead, moved
 from crewtop.tui.views.page import Page
+from crewtop.tui.views.pause import about_pause
 from crewtop.tui.views.problems import leads, opens
-from crewtop.tui.views.question import Question, about_pause
+from crewtop.tui.views.question import Question
 from crewtop.tui.views.tables import QUEUE_COLUMNS, RUNNING_COLUMNS, held_by, in_order, queue_cells, running_cells
 
 MOST_PROBLEMS = 8
@@ -82,7 +83,7 @@ class Overview(Page):
         if command == "pause_queue":
             if not isinstance(chosen, QueueRow):
                 return Say("no queue is under the cursor: choose one")
-            return about_pause(chosen)
+            return about_pause(chosen, self.snapshot.budgets if self.snapshot else ())
         if command == "copy":
             return Copy(str(chosen.task_id) if isinstance(chosen, RunningRow) else safe(chosen.name))
         return None

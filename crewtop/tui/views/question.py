@@ -12,9 +12,8 @@ from crewtop.model import filters
 from crewtop.model.detail import TaskRow
 from crewtop.model.money import Money, total
 from crewtop.model.operations import RULES, Action, Operation, Order, Scope, Target, aim, effect_of, must_be_typed
-from crewtop.model.snapshot import QueueRow
 from crewtop.tui.edit import LineEdit
-from crewtop.tui.effects import Act, ActOnAll, Drain, Effect, Open, PauseQueue, Price, Say, Undo
+from crewtop.tui.effects import Act, ActOnAll, Drain, Effect, Open, Price, Say, Undo
 from crewtop.tui.manner import Manner, safe
 from crewtop.tui.paint import Line, Span, Spans, clip, clip_spans, joined, padded, spread, width
 from crewtop.tui.reading import wrapped
@@ -218,16 +217,6 @@ def about_undo(operation: Operation, now: datetime | None) -> Question:
     change = "change" if operation.action is Action.PRIORITY else operation.action
     title = f"Undo operation {operation.id}: {change} of {words.count(done)} {_tasks(done)}{aimed}{ago}"
     return Question(title, (_does(Order(Action.UNDO), done),), "undo", Undo(operation.id))
-
-
-def about_pause(queue: QueueRow) -> Question:
-    """The question before a queue is paused, or goes on."""
-    verb = "resume" if queue.paused else "pause"
-    ready = f"{words.count(queue.ready)} ready"
-    effect = f"workers claim from it again: {ready}" if queue.paused else f"nothing more is claimed from it: {ready}"
-    running = f"; {words.count(queue.running)} running go on" if queue.running and not queue.paused else ""
-    said = (Span(effect + running, "muted"),)
-    return Question(f"{verb.capitalize()} {safe(queue.name)}", (said,), verb, PauseQueue(queue.name, not queue.paused))
 
 
 def ineligible(action: Action, task: TaskRow) -> str | None:
