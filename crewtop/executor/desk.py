@@ -6,12 +6,11 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import asdict
 from typing import Any
 
 from crewtop.executor.wire import answered
 from crewtop.llm.asking import CallAsk, Denied, Permit, Settled
-from crewtop.model.events import CallAsked, CallSettled, Event
+from crewtop.model.events import CallAsked, CallSettled, Event, fields_of
 
 
 class Desk:
@@ -27,7 +26,8 @@ class Desk:
         future: Future[Permit | Denied] = Future()
         with self._lock:
             self._waiting[ask.call_id] = future
-        self._send(CallAsked(time.monotonic(), asdict(ask)))
+        prompt = fields_of(ask.prompt) if ask.prompt is not None else None
+        self._send(CallAsked(time.monotonic(), {**fields_of(ask), "prompt": prompt}))
         return future
 
     def answer(self, message: dict[str, Any]) -> None:
@@ -39,4 +39,4 @@ class Desk:
 
     def settle(self, settled: Settled) -> None:
         """Tell how a permitted call ended."""
-        self._send(CallSettled(time.monotonic(), asdict(settled)))
+        self._send(CallSettled(time.monotonic(), fields_of(settled)))

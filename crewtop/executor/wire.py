@@ -16,11 +16,11 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from crewtop.llm.asking import Denied, Permit
-from crewtop.model.events import Terms
+from crewtop.model.events import Terms, fields_of
 
 _LENGTH = struct.Struct("!I")
 
@@ -73,7 +73,7 @@ class Lines:
 
 def answer(call_id: str, answered: Permit | Denied) -> dict[str, Any]:
     """What a call that asked to go out is answered."""
-    return {"call_id": call_id, "permit" if isinstance(answered, Permit) else "denied": asdict(answered)}
+    return {"call_id": call_id, "permit" if isinstance(answered, Permit) else "denied": fields_of(answered)}
 
 
 def answered(message: dict[str, Any]) -> Permit | Denied:

@@ -29,6 +29,10 @@ REAL_COUNT_LIMIT = 1_000_000
 """Characters up to which a real tokenizer is asked: it would hold up the call for longer than the count is worth."""
 
 
+KNOWN_COUNTS = 4_096
+"""Texts whose count is remembered, for each model."""
+
+
 def at_most(text: str) -> int:
     """An upper bound of the tokens of any byte-level or byte-fallback tokenizer, whichever way it normalises text.
 
@@ -43,14 +47,26 @@ def _size(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
+@cache
 def counter(model: str) -> Count:
-    """Counts with the model's own tokenizer where tiktoken and its data are installed, else `at_most`."""
+    """Counts with the model's own tokenizer where tiktoken and its data are installed, else `at_most`.
+
+    What was counted before, such as the earlier messages of a conversation, is not counted again.
+    """
     encoding = _shipped(model)
     if encoding is None:
         return at_most
+    known: dict[tuple[int, int], int] = {}  # by length and hash: the texts themselves would be kept alive
 
     def count(text: str) -> int:
-        return len(encoding.encode_ordinary(text)) if len(text) <= REAL_COUNT_LIMIT else at_most(text)
+        if len(text) > REAL_COUNT_LIMIT:
+            return at_most(text)
+        place = len(text), hash(text)
+        if place not in known:
+            if len(known) >= KNOWN_COUNTS:
+                known.clear()
+            known[place] = len(encoding.encode_ordinary(text))
+        return known[place]
 
     return count
 

@@ -83,6 +83,7 @@ def _tiktoken(monkeypatch: pytest.MonkeyPatch, shipped: bool) -> types.ModuleTyp
     monkeypatch.setitem(sys.modules, "tiktoken", module)
     monkeypatch.setitem(sys.modules, "tiktoken.load", load)
     tokens._shipped.cache_clear()
+    counter.cache_clear()
     return load
 
 
@@ -90,6 +91,7 @@ def _tiktoken(monkeypatch: pytest.MonkeyPatch, shipped: bool) -> types.ModuleTyp
 def forget() -> object:
     yield
     tokens._shipped.cache_clear()
+    counter.cache_clear()
 
 
 def test_a_tokenizer_that_ships_with_its_data_counts_for_real(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,6 +99,19 @@ def test_a_tokenizer_that_ships_with_its_data_counts_for_real(monkeypatch: pytes
     fetch = load.read_file
     assert counter("gpt-5-mini")("three short words") == 3
     assert load.read_file is fetch
+
+
+def test_a_text_is_given_to_the_tokenizer_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    _tiktoken(monkeypatch, shipped=True)
+    asked: list[str] = []
+
+    def encode(_: _Encoding, text: str) -> list[str]:
+        asked.append(text)
+        return text.split()
+
+    monkeypatch.setattr(_Encoding, "encode_ordinary", encode)
+    assert [counter("gpt-5-mini")(text) for text in ("a b", "a b", "a b c")] == [2, 2, 3]
+    assert asked == ["a b", "a b c"]
 
 
 def test_a_tokenizer_without_its_data_is_not_allowed_to_fetch_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,6 +127,7 @@ def test_a_text_that_would_take_long_to_count_is_bounded(monkeypatch: pytest.Mon
 def test_without_any_tokenizer_the_bound_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tiktoken", None)
     tokens._shipped.cache_clear()
+    counter.cache_clear()
     assert counter("claude-opus-5-5") is at_most
 
 
