@@ -18,7 +18,7 @@ from crewtop.model.snapshot import Health
 from crewtop.tui.app import CrewtopApp, build
 from crewtop.tui.options import ScreenOptions
 from crewtop.tui.theme import DEFAULT, load
-from tests.tui.fixtures import BUSY, EMPTY, INCIDENT, Shop, many, task, usd
+from tests.tui.fixtures import BUSY, EMPTY, HELD_BACK, INCIDENT, Shop, many, task, usd
 
 
 @dataclass(frozen=True)
@@ -145,6 +145,9 @@ PICTURES += [
     Picture("tasks-many", keys=("2", "end"), shop=lambda: Shop(rows=many(900))),
     Picture("tasks-acted", (80, 24), keys=(*FEW, "R", "enter"),
             shop=lambda: Shop(refused={47_800: "not retried: completed 0.3s ago"})),
+    Picture("models-held-back-80x24", (80, 24), keys=("5",), shop=lambda: Shop(now=HELD_BACK)),
+    Picture("models-held-back-120x40", keys=("5",), shop=lambda: Shop(now=HELD_BACK)),
+    Picture("models-held-back-ascii", (80, 24), "no-colour", ("5",), lambda: Shop(now=HELD_BACK), {"ascii": True}),
     Picture("workers-empty", (80, 24), keys=("4",), shop=lambda: Shop(now=EMPTY, rows=())),
     Picture("detail-completed", keys=("2", *("down",) * 7, "enter")),
     Picture("detail-history", keys=(*DETAIL, "h")),
