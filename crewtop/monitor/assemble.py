@@ -17,8 +17,6 @@ from crewtop.model.stuck import stuck_reason
 from crewtop.monitor.money import budget
 from crewtop.monitor.window import BUCKET_SECONDS, Window, percentiles
 
-Depth = Mapping[str, Counter[str]]
-
 
 def assemble(
     raw: Mapping[str, Any],
@@ -35,7 +33,10 @@ def assemble(
     workers = tuple(_worker(row) for row in raw["workers"] or ())
     everything = window.of_queue(None, now - window.seconds)
     depth = _depth(raw)
-    queues = tuple(_queue(row, raw, depth, window, workers, now) for row in raw["queues"] or ())
+    wanted = _wanted(raw)
+    queues = tuple(
+        _queue(row, raw, depth[row["name"]], wanted[row["name"]], window, workers, now) for row in raw["queues"] or ()
+    )
     series = _series(raw, sum(queue.ready + queue.retry for queue in queues), window, now)
     minute, seconds = last_minute(series, at, BUCKET_SECONDS)
     starts = [int(point.at.timestamp()) for point in minute]
@@ -65,7 +66,7 @@ def assemble(
     )
 
 
-def _depth(raw: Mapping[str, Any]) -> Depth:
+def _depth(raw: Mapping[str, Any]) -> defaultdict[str, Counter[str]]:
     by_queue: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for row in raw["depth"] or ():
         by_queue[row["queue"]][row["status"]] += int(row["n"])
@@ -75,14 +76,13 @@ def _depth(raw: Mapping[str, Any]) -> Depth:
 def _queue(
     row: Mapping[str, Any],
     raw: Mapping[str, Any],
-    depth: Depth,
+    count: Counter[str],
+    wanted: Counter[str],
     window: Window,
     workers: tuple[WorkerRow, ...],
     now: float,
 ) -> QueueRow:
     name = row["name"]
-    wanted = _wanted(name, raw)
-    count = depth[name] if name in depth else Counter()
     buckets = window.of_queue(name, now - window.seconds)
     completed, failed = sum(b.completed for b in buckets), sum(b.failed for b in buckets)
     met, missed = sum(b.met for b in buckets), sum(b.missed for b in buckets)
@@ -136,13 +136,13 @@ def _unserved(queue: str, wanted: Counter[str], workers: tuple[WorkerRow, ...]) 
     return {crew: n for crew, n in wanted.items() if crew not in served}
 
 
-def _wanted(queue: str, raw: Mapping[str, Any]) -> Counter[str]:
-    """How many tasks of the queue wait for a worker, by crew."""
-    found: Counter[str] = Counter()
+def _wanted(raw: Mapping[str, Any]) -> defaultdict[str, Counter[str]]:
+    """How many tasks of each queue wait for a worker, by crew."""
+    by_queue: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for row in raw["depth"] or ():
-        if row["queue"] == queue and row["status"] in ("pending", "retry") and row["n"] > 0:
-            found[row["crew"]] += int(row["n"])
-    return found
+        if row["status"] in ("pending", "retry") and row["n"] > 0:
+            by_queue[row["queue"]][row["crew"]] += int(row["n"])
+    return by_queue
 
 
 def _series(raw: Mapping[str, Any], backlog: int, window: Window, now: float) -> tuple[Point, ...]:
@@ -154,23 +154,22 @@ def _series(raw: Mapping[str, Any], backlog: int, window: Window, now: float) ->
     last = int(now) // BUCKET_SECONDS * BUCKET_SECONDS
     points = []
     for start in range(last, last - window.seconds, -BUCKET_SECONDS):
-        buckets = list(window.buckets.get(start, {}).values())
-        wait, run = percentiles(h for b in buckets for h in b.wait), percentiles(h for b in buckets for h in b.run)
+        over = window.summary(start)
         change = changes.get(start, {"backlog": 0, "arrived": 0})
         points.append(
             Point(
                 at=datetime.fromtimestamp(start, UTC),
                 backlog=max(0, backlog),
                 arrived=int(change["arrived"]),
-                done=sum(b.completed for b in buckets),
-                failed=sum(b.failed for b in buckets),
-                wait_p95=wait.p95,
-                run_p95=run.p95,
-                spend=float(sum((m.known for m in window.spend.get(start, {}).values()), Decimal(0))),
-                wait_p50=wait.p50,
-                wait_p99=wait.p99,
-                run_p50=run.p50,
-                run_p99=run.p99,
+                done=over.completed,
+                failed=over.failed,
+                wait_p95=over.wait.p95,
+                run_p95=over.run.p95,
+                spend=over.spend,
+                wait_p50=over.wait.p50,
+                wait_p99=over.wait.p99,
+                run_p50=over.run.p50,
+                run_p99=over.run.p99,
                 oldest=window.oldest.get(start),
             )
         )

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from crewtop.model.histogram import Histogram, merged, quantile
 from crewtop.model.money import Money, total
@@ -47,6 +47,16 @@ class Bucket:
         self.run = [merged(self.run)]
 
 
+class Summary(NamedTuple):
+    """What finished in a bucket in all queues; spend in dollars, as far as it is known."""
+
+    completed: int
+    failed: int
+    wait: Percentiles
+    run: Percentiles
+    spend: float
+
+
 class Window:
     """Buckets by start (Unix seconds of the database's clock) and queue, and an hour of spend likewise.
 
@@ -62,6 +72,7 @@ class Window:
         self.since: int | None = None
         self._midnight = 0
         self._before = Money()
+        self._over: dict[int, Summary] = {}
 
     def update(
         self, now: float, stats: Iterable[Mapping[str, Any]], spend: Iterable[Mapping[str, Any]], spent_before: Money
@@ -85,6 +96,8 @@ class Window:
             self.spend.setdefault(row["bin"], {})[row["queue"]] = Money(
                 Decimal(row["cost"]), row["unpriced"], row["calls"]
             )
+        if first:
+            self._over.clear()
         self._forget(now, spent_before if first else None)
         self.since = (int(now) - SETTLE_SECONDS) // BUCKET_SECONDS * BUCKET_SECONDS
 
@@ -92,6 +105,7 @@ class Window:
         """Let go of what is too old; spend of today is added up before it goes."""
         oldest = int(now) - self.seconds
         self.buckets = {start: row for start, row in self.buckets.items() if start + BUCKET_SECONDS > oldest}
+        self._over = {start: over for start, over in self._over.items() if start + BUCKET_SECONDS > oldest}
         self.oldest = {start: age for start, age in self.oldest.items() if start + BUCKET_SECONDS > oldest}
         midnight = int(now) // DAY_SECONDS * DAY_SECONDS
         if spent_before is not None:
@@ -122,6 +136,23 @@ class Window:
             for name, bucket in queues.items()
             if queue is None or name == queue
         ]
+
+    def summary(self, start: int) -> Summary:
+        """What finished in the bucket that starts at a Unix second. Of one that is over it is worked out once."""
+        if (known := self._over.get(start)) is not None:
+            return known
+        buckets = list(self.buckets.get(start, {}).values())
+        spent = sum((money.known for money in self.spend.get(start, {}).values()), Decimal(0))
+        summary = Summary(
+            sum(bucket.completed for bucket in buckets),
+            sum(bucket.failed for bucket in buckets),
+            percentiles(each for bucket in buckets for each in bucket.wait),
+            percentiles(each for bucket in buckets for each in bucket.run),
+            float(spent),
+        )
+        if self.since is not None and start < self.since:
+            self._over[start] = summary
+        return summary
 
     def completed(self, queue: str, starts: Iterable[int]) -> int:
         """How many tasks of a queue completed in the buckets that start at these Unix seconds."""

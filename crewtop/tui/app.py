@@ -34,6 +34,9 @@ HUNG_UP = 128 + signal.SIGHUP
 STREAM_SECONDS = 0.05
 """Between two paintings of what a stream tells."""
 
+SILENT_SECONDS = 2.0
+"""Without an answer for so long, the picture is painted for its age alone."""
+
 FILES_SECONDS = 2.0
 """How often it is looked whether themes or keys were saved."""
 
@@ -88,7 +91,7 @@ class CrewtopApp(App[int], inherit_bindings=False):
 
     def get_default_screen(self) -> SparingScreen:
         """What the canvas lies on."""
-        return SparingScreen()
+        return SparingScreen(self.canvas)
 
     def compose(self) -> ComposeResult:
         """One canvas."""
@@ -120,7 +123,7 @@ class CrewtopApp(App[int], inherit_bindings=False):
         """Let time show, and look whether the terminal is still there."""
         if not self.is_headless and hung_up():
             self.exit(HUNG_UP)
-        if self.session.picture.age >= 1.0:  # else what has come meanwhile has painted everything
+        if self.session.picture.age >= SILENT_SECONDS:  # else what has come meanwhile has painted everything
             self._show()
 
     async def _watch_files(self) -> None:

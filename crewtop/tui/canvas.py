@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from rich.segment import Segment
 from rich.style import Style
@@ -12,9 +13,17 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from crewtop.tui.look import Look
-from crewtop.tui.paint import BLANK, Line, changes
+from crewtop.tui.paint import BLANK, FILLER, Line, between, changes
 
 WHEEL_LINES = 3
+
+
+class Piece(NamedTuple):
+    """Words in a row from cell x of line y on, each with the style that the terminal is sent."""
+
+    x: int
+    y: int
+    words: list[tuple[str, Style]]
 
 
 class Canvas(Widget, can_focus=True):
@@ -35,11 +44,13 @@ class Canvas(Widget, can_focus=True):
         self._frame, self._press, self._paste, self._click = frame, press, paste, click
         self._look = look
         self._lines: list[Line] = []
+        self._filtered: dict[Style, Style] = {}
 
     def paint(self, look: Look | None = None) -> None:
         """Bring the screen up to date; a new look repaints all of it."""
         if look is not None:
             self._look = look
+            self._filtered.clear()
         size = self.size
         if not size:
             return
@@ -55,11 +66,29 @@ class Canvas(Widget, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """One line as Textual wants it."""
-        line = self._lines[y] if y < len(self._lines) else BLANK
+        line = self._line(y)
         style = self._look.of
         segments = [Segment(span.text, style(span, line.ground, line.dim)) for span in line.spans if span.text]
-        behind = self._look.style("text", False, line.ground, False)
-        return Strip(segments).adjust_cell_length(self.size.width, behind if segments else behind + Style())
+        return Strip(segments).adjust_cell_length(self.size.width, style(FILLER, line.ground, line.dim))
+
+    def piece(self, y: int, start: int, end: int) -> Piece:
+        """The words of a line that lie, in whole or in part, in cells start to end."""
+        line = self._line(y)
+        x, spans = between(line.spans, start, end)
+        return Piece(x, y, [(span.text, self._sent(self._look.of(span, line.ground, line.dim))) for span in spans])
+
+    def _line(self, y: int) -> Line:
+        return self._lines[y] if y < len(self._lines) else BLANK
+
+    def _sent(self, style: Style) -> Style:
+        """A style as Textual's filters leave it: NO_COLOR is one of them."""
+        sent = self._filtered.get(style)
+        if sent is None:
+            segments = [Segment(" ", style)]
+            for line_filter in self.get_line_filters():
+                segments = line_filter.apply(segments, self.background_colors[1])
+            sent = self._filtered[style] = segments[0].style or Style()
+        return sent
 
     def on_resize(self) -> None:
         """A new size is a new picture."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import groupby, pairwise
 from typing import Literal
 
@@ -25,15 +24,10 @@ def per_cell(ascii_only: bool) -> int:
 
 def area(values: Sequence[float | None], cells: int, height: int, ascii_only: bool = False) -> list[str]:
     """The lines of a chart, top first, newest value at the right edge. None leaves a gap; 0 draws the base line."""
-    return list(_area(tuple(values), cells, height, ascii_only))
-
-
-@lru_cache(maxsize=256)  # drawn in every tick, and another only once in a bucket
-def _area(values: tuple[float | None, ...], cells: int, height: int, ascii_only: bool) -> tuple[str, ...]:
     step = per_cell(ascii_only)
     levels = 3 if ascii_only else 4
     room = cells * step
-    values = (None,) * (room - len(values)) + values[-room:]
+    values = [*[None] * (room - len(values)), *values[-room:]]
     top = max((value for value in values if value is not None), default=0.0)
     heights = [_height(value, top, height * levels) for value in values]
     cell: Callable[[Sequence[int]], str] = _ascii_cell if ascii_only else _braille_cell
@@ -42,7 +36,7 @@ def _area(values: tuple[float | None, ...], cells: int, height: int, ascii_only:
         floor = row * levels
         parts = [cell([max(0, min(levels, h - floor)) for h in heights[i : i + step]]) for i in range(0, room, step)]
         lines.append("".join(parts))
-    return tuple(lines)
+    return lines
 
 
 def _height(value: float | None, top: float, levels: int) -> int:

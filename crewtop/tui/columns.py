@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from crewtop.tui.paint import Ground, Line, Span, Spans, padded
@@ -80,6 +81,11 @@ def heading(fitted: Sequence[Fitted], lead: str = "", by: str = "", arrow: str =
 
 def row(fitted: Sequence[Fitted], cells: Sequence[Cell], ground: Ground, lead: Spans = (), mark: str = "…") -> Line:
     """A line of cells, one for each column of the table; those of dropped columns are left out."""
+    return _row(tuple(fitted), tuple(cells), ground, lead, mark)
+
+
+@lru_cache(maxsize=1024)  # most rows say in a tick what they said in the one before
+def _row(fitted: tuple[Fitted, ...], cells: tuple[Cell, ...], ground: Ground, lead: Spans, mark: str) -> Line:
     spans: list[Span] = list(lead)
     for i, (place, column, size) in enumerate(fitted):
         cell = cells[place]

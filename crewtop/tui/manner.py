@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from crewtop import words
 from crewtop.model.money import Money
@@ -11,6 +12,9 @@ from crewtop.text import masked, shown
 from crewtop.tui.actions import COMMANDS, key_name
 from crewtop.tui.keymap import Keymap
 from crewtop.tui.paint import Role, Span
+
+REMEMBERED_CHARACTERS = 512
+"""Texts up to this length are made fit to be shown once, as long as they are in sight."""
 
 _ASCII_PICTURES = {
     "…": "~",
@@ -103,6 +107,11 @@ class Manner:
 
 def safe(text: str) -> str:
     """Text from a task, on one line, fit to be shown."""
+    return _safe(text) if len(text) <= REMEMBERED_CHARACTERS else shown(masked(text))
+
+
+@lru_cache(maxsize=2048)  # the names of queues and crews come again in every row of every tick
+def _safe(text: str) -> str:
     return shown(masked(text))
 
 

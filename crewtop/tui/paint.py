@@ -39,6 +39,8 @@ class Line(NamedTuple):
 
 Spans = tuple[Span, ...]
 BLANK = Line()
+FILLER = Span(" ")
+"""What a line ends in that is shorter than the screen."""
 
 NEAR_CELLS = 8
 """Changes nearer to each other than so many cells are sent as one: to move the cursor costs about as much."""
@@ -64,7 +66,10 @@ def joined(*parts: Span | str | Spans) -> Spans:
 
 def width(spans: Iterable[Span]) -> int:
     """Terminal cells that the spans take."""
-    return sum(cell_len(span.text) for span in spans)
+    total = 0
+    for text, _, _ in spans:  # asked for hundreds of times a frame, and nearly all text is ASCII
+        total += len(text) if text.isascii() else cell_len(text)
+    return total
 
 
 def clip(text: str, cells: int, mark: str = "…") -> str:
@@ -95,8 +100,10 @@ def clip_spans(spans: Spans, cells: int, mark: str = "…") -> Spans:
 
 def padded(spans: Spans, cells: int, right: bool = False, mark: str = "…") -> Spans:
     """Exactly so many cells: cut or filled with spaces, on the left for right-aligned content."""
-    spans = clip_spans(spans, cells, mark)
     space = cells - width(spans)
+    if space < 0:
+        spans = clip_spans(spans, cells, mark)
+        space = cells - width(spans)
     if space <= 0:
         return spans
     filler = Span(" " * space)
@@ -157,6 +164,26 @@ def changes(old: Line, new: Line, cells: int) -> list[tuple[int, int]]:
             start = found.pop()[0]
         found.append((start, end))
     return found
+
+
+def between(spans: Spans, start: int, end: int) -> tuple[int, Spans]:
+    """The spans that lie, in whole or in part, in cells start to end, and the cell that they begin at.
+
+    Where a line is shorter it goes on with blanks.
+    """
+    found: list[Span] = []
+    at, first = 0, start
+    for span in spans:
+        if at >= end:
+            break
+        following = at + width((span,))
+        if following > start:
+            first = first if found else at
+            found.append(span)
+        at = following
+    if at < end:
+        found.append(FILLER._replace(text=" " * (end - max(at, start))))
+    return first, tuple(found)
 
 
 def _compared(old: Spans, new: Spans, cells: int) -> Iterator[tuple[int, int, bool]]:

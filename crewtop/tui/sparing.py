@@ -1,11 +1,13 @@
-"""Textual's screen, made sparing: of a line that changed in part, that part alone goes to the terminal.
+"""Textual's screen, made sparing: of a line that changed in part, that part alone is worked out and sent.
 
-Textual is told which cells of a line changed, but sends all that is left of them too, styles and all: on a wide line of
-many colours that is ten times as much. It has no public place to mend this in; the version in pyproject.toml is exact.
+Textual is told which cells of a line changed, but composes all lines between the first and the last of them anew,
+and sends all that is left of each: on a wide line of many colours ten times as much as has changed. It has no public
+place to mend this in; the version in pyproject.toml is exact. Here one canvas covers the screen: nothing is composed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
@@ -14,37 +16,46 @@ from textual._compositor import ChopsUpdate, Compositor
 from textual.screen import Screen
 from textual.widget import Widget
 
+from crewtop.tui.canvas import Canvas, Piece
+
 
 class SparingUpdate(ChopsUpdate):
-    """Spans of lines, each cut to where it begins and ends."""
+    """Pieces of lines."""
+
+    def __init__(self, pieces: Sequence[Piece]) -> None:
+        self._pieces = pieces
 
     def render_segments(self, console: Console) -> str:
         """What to write to the terminal."""
         sent: list[str] = []
-        for y, start, end in self.spans:
-            for right, (left, strip) in zip(self.chop_ends[y], self.chops[y].items(), strict=False):
-                begin, stop = max(left, start), min(right, end)
-                if strip is not None and begin < stop:
-                    sent.append(Control.move_to(begin, y).segment.text)
-                    sent.append(strip.crop(begin - left, stop - left).render(console))
+        for piece in self._pieces:
+            sent.append(Control.move_to(piece.x, piece.y).segment.text)
+            sent += [style.render(text, color_system=console._color_system) for text, style in piece.words]
         return "".join(sent)
 
 
 class SparingCompositor(Compositor):
-    """Makes such updates where parts of the screen changed."""
+    """Makes such updates where parts of the canvas changed."""
+
+    def __init__(self, canvas: Canvas) -> None:
+        super().__init__()
+        self._canvas = canvas
 
     def render_partial_update(self) -> ChopsUpdate | None:
-        """The changed spans since the last update; None where there are none."""
-        update = super().render_partial_update()
-        return None if update is None else SparingUpdate(update.chops, update.spans, update.chop_ends)
+        """The changed pieces since the last update; None where there are none."""
+        regions = self._dirty_regions.copy()
+        self._dirty_regions.clear()
+        if not regions:
+            return None
+        return SparingUpdate([self._canvas.piece(*span) for span in self._regions_to_spans(regions)])
 
 
 class SparingScreen(Screen[None]):
     """The screen that the application puts its canvas on."""
 
-    def __init__(self) -> None:
+    def __init__(self, canvas: Canvas) -> None:
         super().__init__(id="_default")
-        self._compositor = SparingCompositor()
+        self._compositor = SparingCompositor(canvas)
 
     def set_focus(self, widget: Widget | None, *arguments: Any, **options: Any) -> None:
         """Leave the keys with who has them: a click beyond the edge, as of an older size, would take them from all."""

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from crewtop.tui.paint import NEAR_CELLS, Line, Span, changes
+from crewtop.tui.paint import NEAR_CELLS, Line, Span, between, changes
 
 CELLS = 60
 SPANS = st.builds(
@@ -36,6 +36,17 @@ def test_the_changed_parts_make_the_new_line_of_the_old(old: Line, new: Line) ->
         cells[start:end] = wanted[start:end]
     assert cells[:CELLS] == wanted
     assert all(before[1] + NEAR_CELLS <= after[0] for before, after in itertools.pairwise(parts))
+
+
+@given(LINES, LINES)
+def test_the_changed_pieces_laid_over_the_old_line_make_the_new_one(old: Line, new: Line) -> None:
+    cells = painted(old)
+    for start, end in changes(old, new, CELLS):
+        at, spans = between(new.spans, start, min(end, CELLS))
+        laid = painted(Line(spans))[: cell_len("".join(span.text for span in spans))]
+        assert at <= start and at + len(laid) >= min(end, CELLS)
+        cells[at : at + len(laid)] = laid
+    assert cells[:CELLS] == painted(new)
 
 
 def test_two_figures_far_apart_are_sent_without_what_stands_between() -> None:

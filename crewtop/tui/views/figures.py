@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
+from functools import lru_cache
 
 from crewtop import words
 from crewtop.model.pace import last_minute
@@ -15,6 +16,9 @@ from crewtop.tui.manner import Manner
 from crewtop.tui.paint import Line, Role, Span, Spans, padded, width
 from crewtop.tui.views.cells import coarse
 from crewtop.tui.views.plot import mean
+
+Combine = Callable[[Sequence[float]], float]
+"""What several values come to that share a column."""
 
 GAP = 3
 LEAST_CELLS = 13
@@ -29,7 +33,7 @@ class Figure:
     aside: str
     role: Role
     values: Sequence[float | None]
-    combine: Callable[[Sequence[float]], float]
+    combine: Combine
     peak: Callable[[float], str]
 
 
@@ -125,16 +129,24 @@ def _value(figure: Figure, size: int) -> Spans:
 
 
 def _chart(figure: Figure, snapshot: Snapshot, size: int, height: int, manner: Manner) -> list[Spans]:
-    points = complete(snapshot)
-    room = size * per_cell(manner.ascii_only)
-    group = max(1, round(len(points) / room))
-    offset = round(points[0].at.timestamp() / snapshot.bucket_seconds) if points else 0
-    values = grouped(figure.values, group, offset, figure.combine)[-room:]
-    top = max((value for value in values if value is not None), default=None)
-    past = len(values) * group * snapshot.bucket_seconds / 60
-    drawn: list[Spans] = [(Span(text, figure.role),) for text in area(values, size, height, manner.ascii_only)]
-    start = -(-len(values) // per_cell(manner.ascii_only))
-    return [*drawn, _axis(f"-{past:.0f}m", f"peak {figure.peak(top)}" if top else "", start, size)]
+    offset = round(snapshot.series[0].at.timestamp() / snapshot.bucket_seconds)
+    drawn, top, columns, group = _drawn(tuple(figure.values), offset, figure.combine, size, height, manner.ascii_only)
+    past = columns * group * snapshot.bucket_seconds / 60
+    start = -(-columns // per_cell(manner.ascii_only))
+    axis = _axis(f"-{past:.0f}m", f"peak {figure.peak(top)}" if top else "", start, size)
+    return [*((Span(text, figure.role),) for text in drawn), axis]
+
+
+@lru_cache(maxsize=64)  # drawn in every tick, and another only once in a bucket
+def _drawn(
+    values: tuple[float | None, ...], offset: int, combine: Combine, size: int, height: int, ascii_only: bool
+) -> tuple[list[str], float | None, int, int]:
+    """The lines of a chart, its peak, and how many columns of how many points it has."""
+    room = size * per_cell(ascii_only)
+    group = max(1, round(len(values) / room))
+    columns = grouped(values, group, offset, combine)[-room:]
+    top = max((value for value in columns if value is not None), default=None)
+    return area(columns, size, height, ascii_only), top, len(columns), group
 
 
 def _axis(start: str, peak: str, chart_cells: int, size: int) -> Spans:

@@ -33,8 +33,8 @@ TASK_COLUMNS = (
 USUAL = tuple(range(11))
 """The places of the columns that are shown unless others are chosen."""
 
-STEP, REASON = 7, 10
-"""Their places among the columns. Where there is no room for STEP, REASON speaks for it."""
+STEP, REASON, DUE = 7, 10, 12
+"""Their places among the columns. Where there is no room for STEP, REASON speaks for it; from DUE on they are dates."""
 
 _BOTH = "STEP OR REASON"
 
@@ -92,6 +92,7 @@ def task_cells(task: TaskRow, fitted: Sequence[Fitted], at: datetime, manner: Ma
     speaks_for_step = any(each.column.title == _BOTH for each in fitted)
     urgent: Role = "watch" if task.priority <= 1 else "text"
     coming = task.status in (TaskStatus.PENDING, TaskStatus.RETRY)
+    dated = any(each.place >= DUE for each in fitted)  # two dates a row are half of its cost
     return [
         Span(str(task.id), "link"),
         Span(str(task.priority), urgent),
@@ -105,8 +106,8 @@ def task_cells(task: TaskRow, fitted: Sequence[Fitted], at: datetime, manner: Ma
         amount(task.cost, manner),
         step if speaks_for_step and not width(reason) else reason,
         data(task.worker_id or words.NOTHING, "muted" if task.worker_id else "faint"),
-        _instant(task.run_at if coming else None, at, manner),
-        _instant(task.finished_at, at, manner),
+        _instant(task.run_at if coming and dated else None, at, manner),
+        _instant(task.finished_at if dated else None, at, manner),
     ]
 
 
