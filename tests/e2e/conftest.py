@@ -19,6 +19,7 @@ import pytest
 from crewtop.queue import Queue
 from crewtop.store.database import Database
 from crewtop.stores import Addresses, Stores
+from tests.e2e import warm
 
 ROOT = Path(__file__).parents[2]
 WITHOUT_CREWAI = Path(__file__).parent / "without_crewai"
@@ -64,6 +65,7 @@ class Site:
     queue: Queue
     stack: ExitStack
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    commands: int = 0
 
     def worker(self, *flags: str, **env: str) -> subprocess.Popen[bytes]:
         """Start a worker process of its own session; its log is in folder/worker-N.log.
@@ -83,12 +85,9 @@ class Site:
 
     async def crewtop(self, *arguments: str, stdin: str | None = None) -> tuple[int, str, str]:
         """Run a command to its end: exit code, stdout, stderr."""
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "crewtop", *arguments, cwd=ROOT, env=self.env,
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-        )  # fmt: skip
-        out, err = await process.communicate((stdin or "").encode())
-        return process.returncode or 0, out.decode(), err.decode()
+        self.commands += 1
+        streams = self.folder / f"command-{self.commands}"
+        return await warm.crewtop(arguments, stdin or "", self.env, ROOT, streams)
 
     async def sql(self, query: str, *arguments: object) -> Any:
         """One value by SQL."""
