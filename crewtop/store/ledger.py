@@ -25,6 +25,25 @@ async def record_calls(database: Database, entries: Sequence[CallEntry]) -> None
         await database.fetch("record_calls", *columns(rows, 26))
 
 
+async def start_calls(database: Database, entries: Sequence[CallEntry]) -> None:
+    """Write calls that are about to go out. One that is known already is left as it is."""
+    rows = [
+        (
+            e.run_id, e.call_id, e.task_id, e.step_position, e.provider, e.model, e.price_source, e.route,
+            e.estimated_tokens, e.waited_seconds, e.key_tail,
+        )
+        for e in entries
+    ]  # fmt: skip
+    if rows:
+        await database.fetch("start_calls", *columns(rows, 11))
+
+
+async def take_back_calls(database: Database, entries: Sequence[CallEntry]) -> None:
+    """Forget starts of calls that never went out."""
+    if entries:
+        await database.fetch("take_back_calls", *columns([(e.run_id, e.call_id) for e in entries], 2))
+
+
 async def record_steps(database: Database, entries: Sequence[StepEntry]) -> None:
     """Write steps as they start and end, at most one entry a step, under the fence of their run."""
     rows = [

@@ -1,4 +1,4 @@
--- Write LLM calls as they start and as they end; a start that is already known changes nothing, an end is final.
+-- Write LLM calls as they start and as they end; a start that is already known adds whose it is, an end is final.
 -- Not fenced: money was spent whoever holds the lease.
 WITH report AS (
     SELECT *
@@ -33,13 +33,16 @@ WITH report AS (
         cache_read_tokens = excluded.cache_read_tokens, cache_write_tokens = excluded.cache_write_tokens,
         output_tokens = excluded.output_tokens, reasoning_tokens = excluded.reasoning_tokens, cost = excluded.cost,
         price_source = excluded.price_source, usage = excluded.usage, finish_reason = excluded.finish_reason,
-        error = excluded.error, ended_at = coalesce(c.ended_at, now()), clamped = excluded.clamped,
+        error = excluded.error, clamped = excluded.clamped,
+        ended_at = CASE WHEN excluded.outcome <> 'started' THEN coalesce(c.ended_at, now()) END,
+        agent = coalesce(excluded.agent, c.agent), step_position = coalesce(excluded.step_position, c.step_position),
         provider = excluded.provider, model = excluded.model, route = coalesce(excluded.route, c.route),
         estimated_tokens = coalesce(excluded.estimated_tokens, c.estimated_tokens),
         context_cut = coalesce(excluded.context_cut, c.context_cut),
         waited_seconds = coalesce(excluded.waited_seconds, c.waited_seconds),
         key_tail = coalesce(excluded.key_tail, c.key_tail)
     WHERE c.outcome IN ('started', 'killed') AND excluded.outcome <> 'started'
+       OR c.outcome = 'started' AND c.agent IS NULL AND excluded.agent IS NOT NULL
     RETURNING c.*
 ), locked AS MATERIALIZED (
     -- In id order, as every statement that touches several tasks locks them: no deadlock.

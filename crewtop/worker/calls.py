@@ -17,6 +17,8 @@ from crewtop.llm.breaker import Breakers, BreakerState
 from crewtop.llm.keys import KeyMissing, KeyPool, KeyState, last_characters, secret
 from crewtop.llm.routes import AUTO, Choice, Down, Model, Prices, Routes, choose
 from crewtop.model.errors import CrewtopError
+from crewtop.model.ledger import CallEntry
+from crewtop.worker.starts import Starts
 
 log = structlog.get_logger()
 
@@ -39,7 +41,8 @@ class Gate(Protocol):
 @dataclass(slots=True)
 class Asked:
     """A call that asked. permit None: it waits. choice: where it was sent. key_tail: the last characters of the key
-    that pays for it, None for the crew's own.
+    that pays for it, None for the crew's own. start: its row in the ledger, written before it went out; told: whether
+    CrewAI has told of it since.
     """
 
     ask: CallAsk
@@ -47,6 +50,8 @@ class Asked:
     choice: Choice | None = None
     key_tail: str | None = None
     waiting: asyncio.Task[None] | None = None
+    start: CallEntry | None = None
+    told: bool = False
 
     def route(self) -> str:
         """As JSON text: what was asked for, where it went and why, and the shape of its prompt."""
@@ -59,14 +64,20 @@ class Asked:
 
 @dataclass(slots=True)
 class RunsCalls:
-    """Those of one run that are not over. denied_by: the provider whose limit it met last."""
+    """Those of one run that are not over. let_out: the row of one that is about to go out. denied_by: the provider
+    whose limit it met last. cut: whether the run ended while one was out.
+    """
 
+    let_out: Callable[[Asked, Permit], CallEntry] | None = None
     asked: dict[str, Asked] = field(default_factory=dict)
     denied_by: str | None = None
+    cut: bool = False
 
 
 class Calls:
-    """All runs' of a worker. patience: seconds that a call waits in its slot for a breaker."""
+    """All runs' of a worker. patience: seconds that a call waits in its slot for a breaker. starts: where calls are
+    written down before they go out, None: nowhere.
+    """
 
     def __init__(
         self,
@@ -76,6 +87,7 @@ class Calls:
         routes: Routes,
         prices: Prices,
         patience: float,
+        starts: Starts | None = None,
     ) -> None:
         self._gate = gate
         self._keys = keys
@@ -83,6 +95,7 @@ class Calls:
         self._routes = routes
         self._prices = prices
         self._patience = patience
+        self._starts = starts
         self._lost: set[asyncio.Task[None]] = set()
 
     def asked(self, run: RunsCalls, fields: Mapping[str, Any], reply: Callable[[dict[str, Any]], None]) -> None:
@@ -98,6 +111,8 @@ class Calls:
         if entry is None or entry.permit is None:
             return
         permit = entry.permit
+        if self._starts is not None and entry.start is not None and not entry.told:
+            self._starts.take_back(entry.start)
         if settled.fault is not None and permit.key is not None:
             alert = self._keys.failed(permit.provider, permit.key, settled.fault, settled.retry_after)
             if alert is not None:
@@ -112,6 +127,7 @@ class Calls:
             if entry.waiting is not None:
                 entry.waiting.cancel()
             if entry.permit is not None:
+                run.cut = True
                 self._breakers.unsent(entry.permit.provider, entry.permit.model)
         if run.asked:
             lost = asyncio.create_task(self._gate.lost(list(run.asked)))
@@ -143,6 +159,9 @@ class Calls:
         else:
             entry.permit = answer
             entry.key_tail = _tail(answer.key) if answer.key else None
+            if self._starts is not None and run.let_out is not None:
+                entry.start = run.let_out(entry, answer)
+                await self._starts.write(entry.start)
         reply(wire.answer(call_id, answer))
 
     async def _let_out(self, entry: Asked) -> Permit | Denied:

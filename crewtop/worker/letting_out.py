@@ -22,6 +22,7 @@ from crewtop.store import lease
 from crewtop.store.database import Database
 from crewtop.worker.calls import Calls
 from crewtop.worker.providers import telling
+from crewtop.worker.starts import Starts
 
 log = structlog.get_logger()
 
@@ -48,7 +49,7 @@ async def letting_out(
             SharedAllowances(redis_url, worker_id) as shared,
             Gate(shared if redis_url else None, rules, pool, lambda: peers.number) as gate,
         ):
-            calls = Calls(gate, pool, Breakers(), routes, listed(rates), llm.wait_seconds)
+            calls = Calls(gate, pool, Breakers(), routes, listed(rates), llm.wait_seconds, Starts(database))
             async with telling(shared, worker_id, calls):
                 yield calls
     finally:

@@ -67,25 +67,22 @@ class Run:
     @property
     def unanswered(self) -> bool:
         """Whether a call to a model never ended, so that its cost is unknown."""
-        return self._story is not None and self._story.unanswered
+        return (self._story is not None and self._story.unanswered) or (self.calls is not None and self.calls.cut)
 
     def tell(self, event: Event) -> list[Entry]:
         """Take note of an event; answers what it adds to the record."""
         if isinstance(event, Returned | Raised):
             self.last = event
             return []
-        if self._story is None:
-            self._story = Story(self.claim, self._work.rates, {} if self.calls is None else self.calls.asked)
-        return self._story.tell(event)
+        return self._told().tell(event)
 
     async def call(self, event: CallAsked | CallSettled, reply: Callable[[dict[str, Any]], None]) -> None:
         """A call to a model asks to go out, to which reply answers, or is over."""
         if self._work.calls is None:
             return
         if self.calls is None:
-            self.calls = RunsCalls()
-            if self._story is not None:
-                self._story.asked = self.calls.asked
+            story = self._told()
+            self.calls = RunsCalls(story.let_out, story.asked)
         if isinstance(event, CallAsked):
             self._work.calls.asked(self.calls, event.ask, reply)
         else:
@@ -95,6 +92,11 @@ class Run:
         """It has ended: what its calls still held is given back. To be called within the loop, unlike judged."""
         if self.calls is not None and self._work.calls is not None:
             self._work.calls.over(self.calls)
+
+    def _told(self) -> Story:
+        if self._story is None:
+            self._story = Story(self.claim, self._work.rates)
+        return self._story
 
     def turn(self) -> Turn | None:
         """What its calls to models are judged by; None: they are left as the crew makes them."""

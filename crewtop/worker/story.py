@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from crewtop.llm.asking import Permit
 from crewtop.llm.prices import Price, price
 from crewtop.model.events import (
     CallEnded,
@@ -31,6 +33,7 @@ DESCRIPTION_CHARACTERS = 16_384
 CALL_ERROR_CHARACTERS = 2_000
 CUT_CHARACTERS = 2_000
 USAGE_CHARACTERS = 2_000
+WAITING = Price(None, "waiting for the answer")
 NOT_BILLED = Price(Decimal(0), "not billed: the provider refused the call")
 
 Entry = CallEntry | StepEntry | KeptSteps | Progress
@@ -46,7 +49,7 @@ class Story:
 
     claim: Claim
     own: Mapping[str, Rates]
-    asked: Mapping[str, Asked] = field(default_factory=dict)
+    asked: dict[str, Asked] = field(default_factory=dict)
     step_count: int | None = None
     moved: float = 0.0
     doing: str = "starting"
@@ -78,8 +81,10 @@ class Story:
                 return self._step_ended(event)
             case CallStarted():
                 self._calls[event.call_id] = event
+                if asked := self.asked.get(event.call_id):
+                    asked.told = True
                 return [
-                    self._call(event, "started", None, Price(None, "waiting for the answer"), None),
+                    self._call(event, "started", None, WAITING, None),
                     self._progress(event.at, event.position, event.agent, f"LLM call to {event.model}"),
                 ]
             case CallEnded():
@@ -89,6 +94,12 @@ class Story:
                 return [self._progress(event.at, None, None, doing)]
             case _:
                 return [self._progress(event.at, None, None, None)]
+
+    def let_out(self, asked: Asked, permit: Permit) -> CallEntry:
+        """The start of a call that is about to go out, as far as its worker knows it."""
+        ask = asked.ask
+        began = CallStarted(time.monotonic(), ask.call_id, permit.provider, permit.model, None, ask.step)
+        return self._call(began, "started", None, WAITING, None)
 
     def _step_ended(self, event: StepEnded) -> list[Entry]:
         started = self._steps.pop(event.position, None)
