@@ -43,10 +43,10 @@ class _Lost:
 if sys.platform != "win32":
     from textual.drivers.linux_driver import LinuxDriver
 
-    from crewtop.tui.pasting import PastingParser
+    from crewtop.tui.pasting import ESCAPE_SECONDS, PastingParser
 
     INPUT_SECONDS = 0.1
-    """How long the end of the screen, or of an Esc that might begin a sequence, waits at most for input."""
+    """How long the end of the screen waits at most for input."""
 
     class CalmDriver(LinuxDriver):
         """Asks the terminal for clicks and the wheel alone."""
@@ -75,7 +75,8 @@ if sys.platform != "win32":
             """Tell the application of what is typed until the screen ends. What is no UTF-8 is replaced."""
             parser, decoder = PastingParser(), getincrementaldecoder("utf-8")("replace")
             while not self.exit_event.is_set():
-                if select.select([self.fileno], [], [], INPUT_SECONDS)[0]:
+                patience = ESCAPE_SECONDS if parser.undecided else INPUT_SECONDS
+                if select.select([self.fileno], [], [], patience)[0]:
                     if not (data := os.read(self.fileno, 4_096)):
                         time.sleep(INPUT_SECONDS)  # the terminal is gone: the application looks for that
                     for event in parser.feed(decoder.decode(data)):

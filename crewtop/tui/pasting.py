@@ -1,4 +1,4 @@
-"""Textual's reader of keys, but for pastes: what is pasted is text, whatever it holds.
+"""Textual's reader of keys, but for pastes: what is pasted is text, whatever it holds. And Esc does not dawdle.
 
 Textual reads on for escape sequences inside of a paste, and takes what is none for keys that were pressed: pasted text
 with an escape and an R in it would press R.
@@ -6,11 +6,20 @@ with an escape and an R in it would press R.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterable
 
+from textual import constants
 from textual._xterm_parser import BRACKETED_PASTE_END, BRACKETED_PASTE_START, XTermParser
 from textual.events import Paste
 from textual.message import Message
+
+ESCAPE_SECONDS = 0.025
+"""How long an Esc may still be the beginning of a sequence, which terminals send in one piece. ESCDELAY in the
+environment, in milliseconds, is obeyed instead."""
+
+if "ESCDELAY" not in os.environ:
+    constants.ESCAPE_DELAY = ESCAPE_SECONDS  # type: ignore[misc]  # it is read only when it is needed
 
 
 class PastingParser(XTermParser):
@@ -20,6 +29,11 @@ class PastingParser(XTermParser):
         super().__init__()
         self._pasted: str | None = None
         self._fed = ""
+
+    @property
+    def undecided(self) -> bool:
+        """Whether what came last may be a key or the beginning of a sequence."""
+        return self._timeout_time is not None
 
     def feed(self, data: str) -> Iterable[Message]:
         """The events that data, the terminal's next characters, come to; a mark may be in several pieces."""
