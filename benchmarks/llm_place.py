@@ -121,13 +121,18 @@ class Place:
         """What all workers have logged."""
         return (self.folder / "workers.log").read_text("utf-8", "replace")
 
+    async def crewtop(self, *arguments: str) -> str:
+        """What a command prints. Raises CalledProcessError where it does not end well."""
+        command = [sys.executable, "-m", "crewtop", *arguments]
+        process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, env=self.env, stdout=subprocess.PIPE)
+        output, _ = await process.communicate()
+        if process.returncode:
+            raise subprocess.CalledProcessError(process.returncode, command)
+        return output.decode()
+
     async def cost(self) -> dict[str, Any]:
         """The total of `crewtop cost`."""
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "crewtop", "cost", "--json", cwd=ROOT, env=self.env, stdout=subprocess.PIPE
-        )
-        output, _ = await process.communicate()
-        return dict(json.loads(output)["total"])
+        return dict(json.loads(await self.crewtop("cost", "--json"))["total"])
 
     @asynccontextmanager
     async def queue(self) -> AsyncIterator[Queue]:

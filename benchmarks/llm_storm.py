@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 from benchmarks.llm_place import Place, Provider, place, provider, versions, wait_until
@@ -21,8 +20,6 @@ from crewtop.admission import Task
 
 KEYS = {"KEY_ONE": "sk-simulated-one-1111", "KEY_TWO": "sk-simulated-two-2222", "KEY_THREE": "sk-simulated-tri-3333"}
 CONFIGURATION = f"""
-[llm]
-wait_seconds = 4
 [llm.providers.openai]
 keys = [{", ".join(f'"{name}"' for name in KEYS)}]
 [llm.limits.openai]
@@ -31,12 +28,14 @@ at_once = 100
 at_once = 100
 """
 LATENCY, LONGEST_SECONDS = ("--latency", "2", "--jitter", "0.5"), 3.0
-WORKERS, SLOTS = 2, 12
+WORKERS, SLOTS, AT_ONCE = 2, 12, 10
+QUEUES = {"one": "desk", "other": "second"}
 WARM_SECONDS, BEFORE_SECONDS, STORM_SECONDS, AFTER_SECONDS = 6.0, 15.0, 20.0, 25.0
 RETRY_AFTER_SECONDS = 2
-WINDOW_SECONDS = 3.0
+WINDOW_SECONDS = 4.0
 RECOVERED = 0.9
 LIMIT_SECONDS = 10.0
+MOST_TASKS = 2_000
 INPUTS = {"customer": "Ada", "order_id": "A-1004"}
 
 
@@ -118,14 +117,16 @@ def run_through(at: Place, first: Provider, second: Provider, seconds: float) ->
 
 
 async def _enqueue(at: Place) -> None:
-    """More of both than can be done, in turn, so that each provider always has work."""
-    async with at.queue() as queue:
-        pairs = ((Task("desk", INPUTS, queue="one"), Task("second", INPUTS, queue="other")) for _ in range(1_000))
-        await queue.enqueue_many(chain.from_iterable(pairs))
+    """More than can be done, in a queue for each provider that is limited so that neither takes the other's slots."""
+    for queue in QUEUES:
+        await at.crewtop("limit", "queue", queue, "--max-running", str(AT_ONCE))
+    async with at.queue() as producer:
+        for queue, crew in QUEUES.items():
+            await producer.enqueue_many(Task(crew, INPUTS, queue=queue) for _ in range(MOST_TASKS))
 
 
 def recovery(calls: Sequence[dict[str, Any]], course: Course) -> float | None:
-    """Seconds from the storm's end to the end of the first three that have 90 % of the answers of before."""
+    """Seconds from the storm's end to the end of the first four that have 90 % of the answers of before."""
     wanted = RECOVERED * _rate(calls, course.begin, course.storm)
     at = course.calm
     while at + WINDOW_SECONDS <= course.end:
