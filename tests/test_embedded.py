@@ -106,7 +106,7 @@ def listens(path: Path) -> bool:
         return probe.connect_ex(str(path)) == 0
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:
+def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "not within the deadline"

@@ -118,7 +118,7 @@ async def test_a_run_that_is_killed_in_mid_call_gives_back_what_its_call_held(si
     configure(site, '[llm]\nwait_seconds = 60\n[llm.limits."openai/gpt-4o-mini"]\nat_once = 1\n')
     async with serve(first_calls(Fault.HANG, None, rate_hang=0.5)) as provider:
         site.worker("--slots", "2", CREWTOP_DEMO_PROVIDER=provider.url)
-        hung = await site.queue.enqueue("product", PRODUCT, max_attempts=1, budget=timedelta(seconds=30))
+        hung = await site.queue.enqueue("product", PRODUCT, max_attempts=1, budget=timedelta(seconds=15))
         await site.until("EXISTS (SELECT FROM crewtop.llm_calls WHERE outcome = 'started')")
         waits = await site.queue.enqueue("product", PRODUCT)
         with pytest.raises(TaskFailed, match="over its budget"):
