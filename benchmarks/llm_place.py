@@ -99,6 +99,15 @@ class Place:
                 found += zygote.children(recursive=True)
         return found
 
+    def cpu_seconds(self) -> float:
+        """What the workers and all below them have taken so far."""
+        taken = 0.0
+        for worker in self.workers:
+            for process in (psutil.Process(worker.pid), *psutil.Process(worker.pid).children(recursive=True)):
+                with suppress(psutil.Error):
+                    taken += sum(process.cpu_times()[:2])
+        return taken
+
     async def sql(self, query: str, *arguments: object) -> list[asyncpg.Record]:
         """Rows by SQL."""
         connection = await asyncpg.connect(self.dsn)
