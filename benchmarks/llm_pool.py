@@ -100,8 +100,8 @@ async def _compare(at: Place, crews: int, slots: int, alone: float, cpu: float, 
         ],
     )
     print(
-        f"\nNot completed: {spent['failed']}. Workers and their executors took {taken * 1000:.0f} ms of CPU a crew; the "
-        "provider, PostgreSQL and Redis run on the same cores."
+        f"\nNot completed: {spent['failed']}. Workers and their executors took {taken * 1000:.0f} ms of CPU a crew; "
+        "the provider, PostgreSQL and Redis run on the same cores."
     )
 
 
