@@ -21,7 +21,7 @@ from crewtop.llm.complexity import shape
 from crewtop.llm.fit import fit, window
 from crewtop.llm.keys import KeyMissing, secret
 from crewtop.llm.outcomes import ANOTHER_KEY_HELPS, WORTH_RETRYING, Meaning, meaning
-from crewtop.llm.substitute import as_asked, provider_and_model, substitute
+from crewtop.llm.substitute import answer_limit, as_asked, provider_and_model, substitute
 from crewtop.llm.tokens import at_most, count_prompt, counter
 from crewtop.model.errors import TerminalError
 from crewtop.model.events import Terms, Turn
@@ -89,9 +89,7 @@ class Call:
         self._keys = 0
         provider, self._model = provider_and_model(llm)
         self._provider = provider or "?"
-        self._output = int(
-            getattr(llm, "max_completion_tokens", None) or getattr(llm, "max_tokens", None) or OUTPUT_TOKENS
-        )
+        self._output = answer_limit(llm) or OUTPUT_TOKENS
         self._tools = _tokens_of(tools)
         listed = _as_messages(messages)
         self._tokens = self._output + self._tools + count_prompt(listed, counter(self._model))
@@ -151,7 +149,9 @@ class Call:
         """Let what happens meanwhile belong to the attempt, and count what it uses."""
 
         def hear(_: Any, event: Any) -> None:
-            if type(event) is LLMCallCompletedEvent and (used := tokens(event.usage)) is not None:
+            if type(event) is not LLMCallCompletedEvent or current.get() is not attempt:
+                return  # nothing of ours, or of a call that a tool makes meanwhile and that is counted by itself
+            if (used := tokens(event.usage)) is not None:
                 attempt.tokens = (attempt.tokens or 0) + used.total
 
         token, sinks = current.set(attempt), add_stream_sink(hear)

@@ -85,11 +85,29 @@ def _copy(llm: Any, client: Any, attempt: Attempt, own_timeout: float | None) ->
         copy = client.with_options(**options)
         _hear(copy._client)
         return copy
-    if attempt.secret and hasattr(llm, "_initialize_client"):  # Google's
-        return llm.model_copy(update={"api_key": attempt.secret})._initialize_client(False)
+    if hasattr(llm, "_initialize_client"):
+        return _googles(llm, attempt, own_timeout)
     if attempt.secret and type(llm) not in _undressed:
         _undressed.add(type(llm))
         _LOG.warning("%s takes no key for one call: the crew's own credentials are used", type(llm).__name__)
+    return client
+
+
+def _googles(llm: Any, attempt: Attempt, own_timeout: float | None) -> Any:
+    """A client of Google's, made anew: it knows no other way.
+
+    Its one time-out, in milliseconds, is for each read within a thread and for the whole call within an event loop.
+    """
+    given = dict(llm.client_params or {})
+    options = given.get("http_options") or {}
+    options = options if isinstance(options, dict) else options.model_dump(exclude_none=True)
+    timeout = {"timeout": int(1000 * (own_timeout or attempt.terms["whole"]))}
+    update: dict[str, Any] = {"client_params": given | {"http_options": timeout | options}}
+    if attempt.secret:
+        update["api_key"] = attempt.secret
+    client = llm.model_copy(update=update)._initialize_client(llm.use_vertexai and not attempt.secret)
+    if (inner := getattr(client._api_client, "_httpx_client", None)) is not None:
+        _hear(inner)
     return client
 
 

@@ -52,6 +52,8 @@ def meaning(error: BaseException) -> Meaning:
     names = {base.__name__ for link in links for base in type(link).__mro__}
     if names & _BLOCKED:
         return Meaning(Fault.BLOCKED, Outcome.UNSENT)
+    if any(isinstance(link, TimeoutError) or "Timeout" in type(link).__name__ for link in links):
+        return Meaning(Fault.TIMEOUT, Outcome.UNSENT if names & _NEVER_CONNECTED else Outcome.FAILED)
     told = next((link for link in reversed(links) if status_of(link)), None)
     text = " ".join(map(_words, links)).lower()
     if told is not None:
@@ -60,8 +62,6 @@ def meaning(error: BaseException) -> Meaning:
     if "LLMContextLengthExceededError" in names:
         return Meaning(Fault.CONTEXT, Outcome.REFUSED, 400)
     outcome = Outcome.UNSENT if names & _NEVER_CONNECTED else Outcome.FAILED
-    if any(isinstance(link, TimeoutError) or "Timeout" in type(link).__name__ for link in links):
-        return Meaning(Fault.TIMEOUT, outcome)
     if any(isinstance(link, ConnectionError) for link in links) or any(map(_CONNECTION.search, names)):
         return Meaning(Fault.CONNECTION, outcome)
     return Meaning(Fault.OTHER, Outcome.FAILED)
@@ -103,10 +103,11 @@ def chain(error: BaseException) -> Iterator[BaseException]:
         yield link
         if isinstance(link, BaseExceptionGroup):
             link = link.exceptions[0]
-        elif link.__cause__ is not None:
+        elif link.__cause__ is not None and link.__cause__ is not link:
             link = link.__cause__
-        else:
-            link = link.__context__ if type(link).__module__.startswith("crewai.") else None
+        else:  # CrewAI raises some from themselves, which leaves the cause of a lost connection to the context
+            hidden = (link.__cause__ is link and not status_of(link)) or type(link).__module__.startswith("crewai.")
+            link = link.__context__ if hidden else None
 
 
 def status_of(error: BaseException) -> int | None:

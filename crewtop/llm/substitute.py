@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -48,13 +49,36 @@ def substitute(llm: Any, provider: str, model: str, base_urls: Mapping[str, str]
     return _made[place][1]
 
 
+def answer_limit(llm: Any) -> int | None:
+    """Tokens that the crew lets an answer take, None where it set no limit.
+
+    CrewAI's class for Anthropic, whose API wants one, then says the most that the model can write.
+    """
+    limit = getattr(llm, "max_completion_tokens", None) or getattr(llm, "max_tokens", None)
+    most = _most(llm)
+    return None if limit is None or (most is not None and limit == most(llm.model)) else int(limit)
+
+
+def _most(llm: Any) -> Callable[[str], int] | None:
+    return getattr(sys.modules[type(llm).__module__], "_default_max_tokens_for_model", None)
+
+
+def _most_of(llm: Any, model: str) -> dict[str, int]:
+    most = _most(llm)
+    return {"max_tokens": most(model)} if most is not None and answer_limit(llm) is None else {}
+
+
 def _make(llm: Any, provider: str, model: str, base_urls: Mapping[str, str], secret: str | None) -> Any:
     if provider_and_model(llm)[0] == provider:
         written = f"{provider}/{model}" if llm.model.startswith(f"{provider}/") else model
         flags = {flag: word in model.lower() for flag, word in _KNOWN_BY_NAME.items() if hasattr(llm, flag)}
-        return llm.model_copy(update={"model": written, **flags})
+        return llm.model_copy(update={"model": written, **flags, **_most_of(llm, model)})
     settings = {name: value for name in _PORTABLE if (value := getattr(llm, name, None)) not in (None, [])}
-    if provider in base_urls:
+    if answer_limit(llm) is None:
+        settings.pop("max_tokens", None)
+    if provider in ("gemini", "google") and provider in base_urls:  # whose class takes no base_url
+        settings["client_params"] = {"http_options": {"base_url": base_urls[provider]}}
+    elif provider in base_urls:
         settings["base_url"] = base_urls[provider]
     if secret:
         settings["api_key"] = secret

@@ -51,11 +51,19 @@ class Worker:
         self._executor = executor
 
     async def run(self, target: str, provider: str | None = None, seconds: float = 60.0, **options: Any) -> Ended:
-        """Run a target of the shop to its end. seconds: its budget; options: terms that differ, and environment."""
+        """Run a target, of the shop where no module is named, to its end.
+
+        seconds: its budget; options: terms that differ, and environment.
+        """
         terms = TERMS | {name: options.pop(name) for name in TERMS if name in options}  # type: ignore[operator]
         turn = Turn(crew="billing", queue="default", priority=3, ends_at=time.monotonic() + seconds)
         process = await self._executor.process(
-            f"shop:{target}", {"topic": "lamps"}, provider, terms=terms, turn=turn, **options
+            target if ":" in target else f"shop:{target}",
+            {"topic": "lamps"},
+            provider,
+            terms=terms,
+            turn=turn,
+            **options,
         )
         return await ManagedRun(process, self.calls).end()
 
@@ -67,9 +75,10 @@ async def worker(
     routes: Mapping[str, Any] | None = None,
     limits: Mapping[str, Limits] | None = None,
     patience: float = 5.0,
+    provider: str = "openai",
 ) -> AsyncIterator[Worker]:
-    """A worker without Redis. keys: of openai."""
-    pool = KeyPool({"openai": keys} if keys else {})
+    """A worker without Redis. keys: of the provider."""
+    pool = KeyPool({provider: keys} if keys else {})
     async with Gate(None, Rules(limits or {}, patience), pool) as gate:
         found = parse(routes) if routes else Routes()
         yield Worker(executor, Calls(gate, pool, Breakers(), found, listed({}), patience))

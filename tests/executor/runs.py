@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -136,8 +137,8 @@ async def answering(answer: Callable[[str, Any], Answer], keys: list[str] | None
         sent = (await reader.readuntil(b"\r\n\r\n")).decode()
         head = sent.lower()
         if keys is not None:
-            begin = head.index("authorization: bearer ") + len("authorization: bearer ")
-            keys.append(sent[begin:].partition("\r\n")[0])
+            key = re.search(r"\r\n(?:authorization: bearer|x-api-key:|x-goog-api-key:) (.*)\r\n", sent, re.I)
+            keys.append(key[1] if key else "")
         length = head.partition("content-length: ")[2].partition("\r\n")[0]
         reply = answer(head.split()[1], json.loads(await reader.readexactly(int(length))))
         data = json.dumps(reply.body).encode()
@@ -149,6 +150,20 @@ async def answering(answer: Callable[[str, Any], Answer], keys: list[str] | None
 
     async with await asyncio.start_server(connected, "127.0.0.1", 0) as server:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+
+
+@asynccontextmanager
+async def silence() -> AsyncIterator[str]:
+    """A provider that takes requests and never answers; yields its address."""
+    connections: list[asyncio.StreamWriter] = []
+
+    async def connected(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.append(writer)
+
+    async with await asyncio.start_server(connected, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        for writer in connections:
+            writer.close()
 
 
 def completion(content: str, usage: dict[str, Any] | None) -> Answer:

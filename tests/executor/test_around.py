@@ -61,6 +61,22 @@ async def test_every_call_is_asked_for_and_settled_with_what_it_used(
     assert len(provider.books.calls(str(run.run_id))) == len(used)
 
 
+async def test_a_model_that_crews_share_is_counted_a_call_at_a_time(executor: Executor) -> None:
+    """Case C30: CrewAI's own totals are those of the model's whole life, once for each agent that has it."""
+
+    def answer(path: str, body: Any) -> Answer:
+        return completion("I now know. Final Answer: Lamps.", {**USAGE, "total_tokens": 1_200, "prompt_tokens": 1_180})
+
+    async with answering(answer) as address, worker(executor) as managed:
+        run = await managed.run("shared_again_and_again", address)
+    assert run.result == 2
+    ended = run.of(CallEnded)
+    assert len({call.call_id for call in ended}) == len(ended) == 8
+    assert [call.usage["total_tokens"] for call in ended] == [1_200] * 8
+    assert sorted(call.agent for call in run.of(CallStarted)) == ["Reader"] * 4 + ["Writer"] * 4
+    assert [event.settled["tokens"] for event in run.of(CallSettled)] == [1_200] * 8
+
+
 async def test_what_is_asked_names_crew_queue_step_and_model(executor: Executor) -> None:
     async with worker(executor) as managed:
         run = await managed.run("pair")

@@ -100,3 +100,22 @@ def test_only_headers_about_limits_are_kept() -> None:
         {"X-RateLimit-Remaining-Requests": "9", "anthropic-ratelimit-tokens-reset": "x", "set-cookie": "s"}
     )
     assert limit_headers(headers) == {"x-ratelimit-remaining-requests": "9", "anthropic-ratelimit-tokens-reset": "x"}
+
+
+def test_an_exception_that_was_raised_from_itself_keeps_its_cause() -> None:
+    """CrewAI does so with those of Anthropic's and Google's libraries."""
+    try:
+        try:
+            raise type("ConnectError", (Exception,), {})
+        except Exception:
+            raise type("APIConnectionError", (Exception,), {})  # noqa: B904
+    except Exception as error:
+        error.__cause__ = error
+        found = meaning(error)
+    assert (found.fault, found.outcome) == (Fault.CONNECTION, Outcome.UNSENT)
+
+
+def test_a_time_out_that_a_library_gives_a_status_to_may_have_been_counted() -> None:
+    """LiteLLM's says 408 of a provider that never answered."""
+    found = meaning(type("Timeout", (Exception,), {"status_code": 408})())
+    assert (found.fault, found.outcome, found.status) == (Fault.TIMEOUT, Outcome.FAILED, None)

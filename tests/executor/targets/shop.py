@@ -229,3 +229,23 @@ async def tagged(inputs: dict[str, Any]) -> str:
     crew = one(clerk(llm=llm(default_headers={"X-Crewtop-Run": inputs["tag"]})))
     output = await crew.akickoff(inputs=inputs)
     return str(output.raw)
+
+
+def shared_again_and_again(inputs: dict[str, Any]) -> int:
+    """One model for two agents: a crew that fails at its end, the same once more, and twice at a time."""
+    shared = llm()
+
+    def built(end: Any = None) -> Crew:
+        first, second = clerk("Reader", llm=shared), clerk("Writer", llm=shared)
+        return Crew(agents=[first, second], tasks=[step(first), step(second, "Sum up", callback=end)])
+
+    def fail(_: Any) -> None:
+        raise RuntimeError("no")
+
+    try:
+        built(fail).kickoff(inputs)
+    except RuntimeError:
+        built().kickoff(inputs)
+        with ThreadPoolExecutor(2) as pool:
+            return len(list(pool.map(lambda _: built().kickoff(dict(inputs)), range(2))))
+    raise AssertionError("the first crew went well")
