@@ -7,7 +7,7 @@
 -- ARGV  1 the request as JSON, described in allowances.py. All times are milliseconds.
 -- Every entry of a log is in held too; state keeps the sum of their tokens: nothing here walks a whole log.
 
-local PURGED_AT_ONCE, LOOKED_AHEAD = 1000, 64
+local PURGED_AT_ONCE, LOOKED_AHEAD, SUMMED_AT_ONCE = 1000, 64, 4000
 local request = cjson.decode(ARGV[1])
 local me, tolerated = request.worker, request.tolerated
 local clock = redis.call('TIME')
@@ -127,7 +127,35 @@ end
 
 -- Granting: a way is one of the keys, with all the allowances that a call with it draws on.
 
-local function room(way)
+local function kept_tokens(limits, ask)
+  return math.max(0, math.min(limits.kept_tokens, (limits.tokens or 0) - ask.tokens))
+end
+
+-- What is free to calls that are not urgent: so much that what is kept for the urgent is free too, or will be soon.
+-- What is granted here never leaves so soon: each sum holds for the whole exchange.
+local function free_to_all(allowance, ask)
+  local limits, log = allowance.limits, allowance.log
+  local requests, tokens = math.huge, math.huge
+  if limits.requests and limits.kept_requests > 0 then
+    allowance.requests_leaving = allowance.requests_leaving
+      or redis.call('ZCOUNT', log, '-inf', now + limits.requests_within)
+    requests = limits.requests - limits.kept_requests - (allowance.requests - allowance.requests_leaving)
+  end
+  if limits.tokens and limits.kept_tokens > 0 then
+    if not allowance.tokens_leaving then
+      local calls =
+        redis.call('ZRANGEBYSCORE', log, '-inf', now + limits.tokens_within, 'LIMIT', 0, SUMMED_AT_ONCE)
+      allowance.tokens_leaving = 0
+      for _, held in ipairs(#calls > 0 and redis.call('HMGET', allowance.held, unpack(calls)) or {}) do
+        allowance.tokens_leaving = allowance.tokens_leaving + number(held)
+      end
+    end
+    tokens = limits.tokens - kept_tokens(limits, ask) - (allowance.tokens - allowance.tokens_leaving)
+  end
+  return requests, tokens
+end
+
+local function room(way, ask)
   local requests, tokens, share = math.huge, math.huge, 1
   for _, i in ipairs(way) do
     local allowance = allowances[i]
@@ -140,6 +168,10 @@ local function room(way)
     if limits.requests then requests = math.min(requests, draw(limits.requests, allowance.requests)) end
     if limits.at_once then requests = math.min(requests, draw(limits.at_once, flights)) end
     if limits.tokens then tokens = math.min(tokens, draw(limits.tokens, allowance.tokens)) end
+    if ask.priority > request.urgent then
+      local more_requests, more_tokens = free_to_all(allowance, ask)
+      requests, tokens = math.min(requests, more_requests), math.min(tokens, more_tokens)
+    end
   end
   return math.max(0, requests), math.max(0, tokens), share
 end
@@ -148,7 +180,7 @@ local function choose(ask)
   local before_requests, before_tokens = ahead(ask.priority)
   local all_requests, all_tokens, best, most = 0, 0, nil, -1
   for number_of_way, way in ipairs(request.ways) do
-    local requests, tokens, share = room(way)
+    local requests, tokens, share = room(way, ask)
     all_requests, all_tokens = all_requests + requests, all_tokens + tokens
     if requests >= 1 and tokens >= ask.tokens and share > most then best, most = number_of_way, share end
   end
@@ -158,24 +190,30 @@ local function choose(ask)
   return best, false
 end
 
--- When enough may have left a window for one more call; a lower bound where many small calls are in the way.
-local function leaves(allowance, tokens)
-  local limits, later = allowance.limits, allowance.paused
-  local short = limits.requests and allowance.requests + 1 - limits.requests or 0
-  if short > 0 then
-    local entry = redis.call('ZRANGE', allowance.log, short - 1, short - 1, 'WITHSCORES')
-    later = math.max(later, number(entry[2]))
+-- When so many requests and tokens have left; for tokens a lower bound where many small calls are in the way.
+local function left(allowance, requests, tokens)
+  local later = 0
+  if requests > 0 then
+    later = number(redis.call('ZRANGE', allowance.log, requests - 1, requests - 1, 'WITHSCORES')[2])
   end
-  short = limits.tokens and allowance.tokens + tokens - limits.tokens or 0
-  if short > 0 then
+  if tokens > 0 then
     local oldest = redis.call('ZRANGE', allowance.log, 0, LOOKED_AHEAD - 1, 'WITHSCORES')
     for i = 1, #oldest, 2 do
-      later = math.max(later, number(oldest[i + 1]))
-      short = short - number(redis.call('HGET', allowance.held, oldest[i]))
-      if short <= 0 then break end
+      later, tokens = math.max(later, number(oldest[i + 1])), tokens - number(redis.call('HGET', allowance.held, oldest[i]))
+      if tokens <= 0 then break end
     end
   end
   return later
+end
+
+local function leaves(allowance, ask)
+  local limits = allowance.limits
+  local requests = limits.requests and allowance.requests + 1 - limits.requests or -math.huge
+  local tokens = limits.tokens and allowance.tokens + ask.tokens - limits.tokens or -math.huge
+  local later = math.max(allowance.paused, left(allowance, requests, tokens))
+  if ask.priority <= request.urgent then return later end
+  return math.max(later, left(allowance, requests + limits.kept_requests, 0) - limits.requests_within,
+    left(allowance, 0, tokens + kept_tokens(limits, ask)) - limits.tokens_within)
 end
 
 local function again(ask, passed_over)
@@ -183,7 +221,7 @@ local function again(ask, passed_over)
   local soonest = math.huge
   for _, way in ipairs(request.ways) do
     local later = 0
-    for _, i in ipairs(way) do later = math.max(later, leaves(allowances[i], ask.tokens)) end
+    for _, i in ipairs(way) do later = math.max(later, leaves(allowances[i], ask)) end
     soonest = math.min(soonest, later > now and later - now or tolerated)
   end
   return soonest

@@ -24,6 +24,10 @@ MARGIN_SECONDS = 1.0
 """How much longer than the window a call counts after its permit. Between permit and arrival at the provider lie a
 socket, a connection set-up and a busy host: a call that took longer on its way than the one that takes its place
 would be seen together with it. A second costs 1.6 % at most, and less where answers take less than a second."""
+HOLDS_SECONDS = WINDOW_SECONDS + MARGIN_SECONDS
+"""How long a call counts after its permit."""
+URGENT = 1
+"""Calls of this priority or a higher one (P0 and P1) may have what is kept from the others."""
 LEASE_SECONDS = 10.0
 """A worker that was silent for so long no longer has calls in flight."""
 GRACE_SECONDS = 2.0
@@ -46,6 +50,14 @@ class Allowance:
     provider: str
     model: str
     key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What calls that are not urgent leave of a limit a minute: so much is free, or will be within so many seconds."""
+
+    amount: int
+    within: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +98,17 @@ class Ended:
 class Exchange:
     """One worker's news and wishes about one model of a provider.
 
-    allowances, limits, in_flight: side by side; in_flight counts this worker's own calls that are out. ways: for each
-    key the positions of its allowances. asked: in the order in which they shall be served. want: priority, requests
-    and tokens of all that wait here at the highest priority. remembers: whether this worker told Redis of calls before.
+    allowances, limits, kept, in_flight: side by side; kept of requests and of tokens; in_flight counts this worker's
+    own calls that are out. ways: for each key the positions of its allowances. asked: in the order in which they shall
+    be served. want: priority, requests and tokens of all that wait here at the highest priority. remembers: whether
+    this worker or another may know of calls of which Redis does not, if it knows of none.
     """
 
     provider: str
     model: str
     allowances: Sequence[Allowance]
     limits: Sequence[Limits]
+    kept: Sequence[tuple[Kept, Kept]]
     in_flight: Sequence[int]
     ways: Sequence[Sequence[int]]
     asked: Sequence[Asked] = ()
@@ -198,10 +212,11 @@ class SharedAllowances(FastLane):
             "worker": self._worker,
             "remembers": exchange.remembers,
             "allowances": [
-                _limits(limits, flights) for limits, flights in zip(exchange.limits, exchange.in_flight, strict=True)
+                _limits(limits, kept, flights)
+                for limits, kept, flights in zip(exchange.limits, exchange.kept, exchange.in_flight, strict=True)
             ],
             "ways": [[position + 1 for position in way] for way in exchange.ways],
-            "asks": [asdict(asked) for asked in exchange.asked],
+            "asks": [{"call": a.call, "tokens": a.tokens, "priority": a.priority} for a in exchange.asked],
             "told": [_told(told) for told in exchange.told],
             "settled": [_ended(ended) for ended in exchange.ended],
             "want": {"priority": priority, "requests": requests, "tokens": tokens},
@@ -211,7 +226,8 @@ class SharedAllowances(FastLane):
 
 _CONSTANTS = {
     "settled_holds": round(SETTLED_SECONDS * 1000),
-    "permit_holds": round((WINDOW_SECONDS + MARGIN_SECONDS) * 1000),
+    "permit_holds": round(HOLDS_SECONDS * 1000),
+    "urgent": URGENT,
     "lease": round(LEASE_SECONDS * 1000),
     "grace": round(GRACE_SECONDS * 1000),
     "fresh": round(FRESH_SECONDS * 1000),
@@ -230,10 +246,15 @@ def _names(exchange: Exchange) -> list[str]:
     return names
 
 
-def _limits(limits: Limits, in_flight: int) -> dict[str, int]:
+def _limits(limits: Limits, kept: tuple[Kept, Kept], in_flight: int) -> dict[str, int]:
+    requests, tokens = kept
     known = {
         "requests": limits.requests_per_minute,
+        "kept_requests": requests.amount,
+        "requests_within": _ms(requests.within),
         "tokens": limits.tokens_per_minute,
+        "kept_tokens": tokens.amount,
+        "tokens_within": _ms(tokens.within),
         "at_once": limits.at_once,
         "flights": in_flight,
     }

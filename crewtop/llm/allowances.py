@@ -5,9 +5,10 @@ from __future__ import annotations
 import heapq
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from crewtop.live.allowances import HOLDS_SECONDS, Kept
 from crewtop.model.allowance import Limits
 
 LOWERED = 0.8
@@ -28,6 +29,10 @@ FORGOTTEN_SECONDS = 60.0
 """What others use of a key is forgotten steadily over this time, unless answers go on telling of it."""
 TELLING = 0.1
 """The share of a limit that has to be missing before others are taken to use it: calls overtake each other."""
+KEPT = 0.05
+"""The share of a limit a minute that urgent calls find free, or soon free. It is spread over the minute, not unused:
+once it is, others take it in time for the next to be kept."""
+NOTHING = Kept(0, 0.0)
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
@@ -88,13 +93,17 @@ class Pace:
         self._lowered_at, self._rises_from = now, math.inf
         self._at_once, self._refused_once = max(1.0, self._at_once / 2), True
 
-    def answered(self, now: float, permitted_at: float) -> None:
-        """A call that was permitted then was answered."""
+    def answered(self, now: float, permitted_at: float, flying: int) -> None:
+        """A call that was permitted then was answered; with it so many were out.
+
+        Only where all that may be out at once are, it says that more may.
+        """
         if permitted_at > self._lowered_at:
             self._probing = False
             if self._rises_from == math.inf:
                 self._rises_from = now
-        self._at_once += 1 / self._at_once if self._refused_once else 1.0
+        if flying >= int(self._at_once):
+            self._at_once += 1 / self._at_once if self._refused_once else 1.0
 
     def learn(self, headers: Mapping[str, str], free: Mapping[str, float], now: float) -> None:
         """Correct the limits from an answer's headers.
@@ -177,23 +186,29 @@ class Log:
             if self._calls.get(call, (0, 0.0))[1] == leaves:
                 self.forget(call)
 
-    def again(self, limits: Limits, tokens: int) -> float | None:
-        """When there will be room for a call of so many tokens; None where there is."""
-        requests_short = 0 if limits.requests_per_minute is None else self.requests + 1 - limits.requests_per_minute
-        tokens_short = 0 if limits.tokens_per_minute is None else self.tokens + tokens - limits.tokens_per_minute
-        if self.fits(limits, tokens):
-            return None
-        later = None
-        for count, (held, leaves) in enumerate(sorted(self._calls.values(), key=lambda entry: entry[1])):
-            if count >= requests_short and tokens_short <= 0:
-                break
-            later, tokens_short = leaves, tokens_short - held
-        return later
+    def again(self, limits: Limits, tokens: int, kept: tuple[Kept, Kept] = (NOTHING, NOTHING)) -> float:
+        """From when on there is room for a call of so many tokens that leaves so much to others; -inf: always."""
+        moments = [-math.inf]
+        kinds = (
+            (limits.requests_per_minute, self.requests, 1, kept[0], lambda _: 1),
+            (limits.tokens_per_minute, self.tokens, tokens, kept[1], lambda held: held),
+        )
+        for limit, used, size, keep, weight in kinds:
+            if limit is not None:
+                short = used + size - limit
+                moments.append(self._left(short, weight))
+                moments.append(self._left(short + min(keep.amount, limit - size), weight) - keep.within)
+        return max(moments)
 
-    def fits(self, limits: Limits, tokens: int) -> bool:
-        """Whether a call of so many tokens may be counted too. Calls at once are not looked at."""
-        requests, most = limits.requests_per_minute, limits.tokens_per_minute
-        return (requests is None or self.requests < requests) and (most is None or self.tokens + tokens <= most)
+    def _left(self, short: int, weight: Callable[[int], int]) -> float:
+        """When so much has left."""
+        if short <= 0:
+            return -math.inf
+        for held, leaves in sorted(self._calls.values(), key=lambda entry: entry[1]):
+            short -= weight(held)
+            if short <= 0:
+                return leaves
+        return math.inf
 
     def calls(self) -> Mapping[str, tuple[int, float]]:
         """Tokens and the end of counting, by call."""
@@ -219,20 +234,33 @@ def lesser(one: Limits, other: Limits) -> Limits:
     )
 
 
-def at_loss(limits: Limits, workers: int, own: tuple[int, int], used: tuple[int, int]) -> Limits:
+def at_loss(limits: Limits, workers: int, own: Sequence[int], used: Sequence[int]) -> Limits:
     """What one worker may have in the window for the minute after Redis went away.
 
-    own and used: requests and tokens in the window, of this worker and of all, when they were last seen. All workers
-    together then have what all had, and at most what was free: equal parts alone would let the others take a part that
-    one of them has used already.
+    own and used: requests and tokens in the window and calls in flight, of this worker and of all, when they were last
+    seen. All workers together then have what all had, and at most what was free: equal parts alone would let the
+    others take a part that one of them has used already.
     """
-    ceilings = [
-        None if limit is None else mine + max(0, limit - all_of_it) // max(1, workers)
-        for limit, mine, all_of_it in zip(
-            (limits.requests_per_minute, limits.tokens_per_minute), own, used, strict=True
+    return Limits(
+        *(
+            None if limit is None else mine + max(0, limit - all_of_it) // max(1, workers)
+            for limit, mine, all_of_it in zip(
+                (limits.requests_per_minute, limits.tokens_per_minute, limits.at_once), own, used, strict=True
+            )
         )
-    ]
-    return Limits(*ceilings)
+    )
+
+
+def kept(limit: int | None, size: int = 1) -> Kept:
+    """What is kept for urgent calls of a limit a minute, of which one call takes so much.
+
+    It could be kept all the time only if twice as much left the window meanwhile: hence the seconds. A limit of which
+    that would be all keeps nothing.
+    """
+    amount = 0 if limit is None else max(size, math.ceil(KEPT * limit))
+    if limit is None or 2 * amount >= limit:
+        return NOTHING
+    return Kept(amount, HOLDS_SECONDS * 2 * amount / limit)
 
 
 def _lesser(one: int | None, other: int | None) -> int | None:

@@ -16,6 +16,7 @@ from crewtop.llm.group import Group, Out, Ready
 from crewtop.llm.keys import KeyPool
 from crewtop.llm.line import Waiter
 from crewtop.llm.meter import Meter
+from crewtop.llm.reckoning import Reckoning
 from crewtop.llm.teller import Teller, Way
 from crewtop.model.allowance import AllowanceState, Limits
 
@@ -52,6 +53,7 @@ class Gate:
     ) -> None:
         self._shared, self._rules, self._keys = shared, rules, keys
         self._workers, self._clock = workers, clock
+        self._reckoning = Reckoning()
         self._meters: dict[Allowance, Meter] = {}
         self._groups: dict[tuple[str, str], Group] = {}
         self._turns: dict[str, asyncio.Lock] = {}
@@ -73,7 +75,7 @@ class Gate:
         """
         group = self._group(ask.provider, ask.model)
         now = self._clock()
-        waiter = Waiter(ask, asyncio.get_running_loop().create_future(), now, now + self._rules.patience)
+        waiter = Waiter(ask, asyncio.get_running_loop().create_future(), now, now + self._rules.patience, ask.tokens)
         group.join(waiter)
         try:
             return await waiter.answer
@@ -92,7 +94,9 @@ class Gate:
         if settled.headers:
             group.judge(out, settled.headers)
         if settled.outcome is Outcome.ANSWERED:
-            pace.answered(now, out.permitted_at)
+            pace.answered(now, out.permitted_at, len(out.meters[-1].flying))
+            if settled.tokens is not None:
+                self._reckoning.tell(out.ask, settled.tokens)
         pause = _pause(settled)
         if pause is not None and settled.fault is not Fault.OVERLOADED:
             pace.refused(now, out.permitted_at, pause)
@@ -131,6 +135,7 @@ class Gate:
                 self._turns.setdefault(provider, asyncio.Lock()),
                 self._clock,
                 self._workers,
+                self._reckoning.tokens,
                 self._permitted,
             )
             self._tasks.append(asyncio.create_task(group.serve(), name=f"limits of {provider}/{model}"))

@@ -8,8 +8,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from crewtop.live.allowances import MARGIN_SECONDS, TOLERATED_SECONDS, Answered, Asked, Ended
-from crewtop.llm.asking import Denied, Permit
+from crewtop.live.allowances import GRACE_SECONDS, MARGIN_SECONDS, Answered, Asked, Ended
+from crewtop.llm.asking import CallAsk, Denied, Permit
 from crewtop.llm.line import Line, Waiter
 from crewtop.llm.meter import Meter
 from crewtop.llm.teller import Teller, Way
@@ -17,6 +17,8 @@ from crewtop.model.allowance import AllowanceState
 
 BATCH = 100
 """Calls for which permits are asked at once."""
+LOOKS_SECONDS = 0.5
+"""Who waits asks again at least so often: what others give back is not told to it. Well within FRESH_SECONDS."""
 RENEWS_SECONDS = 1.0
 """A worker with calls that count says so at least as often: well within its lease, and within Redis's grace."""
 
@@ -33,6 +35,7 @@ class Ready:
 class Out:
     """A call with a permit. free: by kind, what the model's limits had left then."""
 
+    ask: CallAsk
     meters: Sequence[Meter]
     permitted_at: float
     free: Mapping[str, float]
@@ -44,7 +47,7 @@ class Group:
 
     ready: what may be used at the moment of asking. teller: to Redis, None where there is none. turn: of the provider:
     exchanges about it go one by one, as they tell of the same calls in flight. permitted: takes note of a permit before
-    it is given. known_workers: how many live, as far as is known without Redis.
+    it is given. known_workers: how many live, as far as is known without Redis. reckon: the tokens to reserve.
     """
 
     provider: str
@@ -54,6 +57,7 @@ class Group:
     turn: asyncio.Lock
     clock: Callable[[], float]
     known_workers: Callable[[], int]
+    reckon: Callable[[CallAsk], int]
     permitted: Callable[[Group, str, Out], None]
     _line: Line = field(default_factory=Line)
     _meters: list[Meter] = field(default_factory=list)
@@ -71,14 +75,16 @@ class Group:
         self._wake.set()
 
     def leave(self, waiter: Waiter) -> None:
-        """It waits no more."""
+        """It waits no more, here and in Redis."""
         self._line.remove(waiter, served=False)
+        self._wake.set()
 
     def drop(self, calls: frozenset[str]) -> None:
         """Let nobody wait for these calls any more."""
         for waiter in self._line.all():
             if waiter.ask.call_id in calls:
                 self._deny(waiter, Denied("its run has ended", None, terminal=True))
+                self._wake.set()
 
     def end(self, out: Out, ended: Ended) -> None:
         """A call that was out has ended. Redis is told with the next exchange, which is now."""
@@ -141,25 +147,33 @@ class Group:
                 self._meters.append(meter)
         for meter in self._meters:
             meter.log.purge(now)
-        waiters = self._within_own_part(self._line.first(BATCH), ready.ways, now)
-        asked = [Asked(w.ask.call_id, _fitting(w, ready.ways, now), w.ask.priority) for w in waiters]
+        ways, waiters = self._within_own_part(ready.ways, self._next(), now)
         answer = None
         if self.teller is not None and self._meters:
-            answer = await self.teller.exchange(self._meters, ready.ways, asked, self._line.want(), now)
-        if not ready.ways:
+            asked = [Asked(w.ask.call_id, _fitting(w, ways, now), w.ask.priority) for w in waiters]
+            want, workers = self._line.want(), self._workers()
+            answer = await self.teller.exchange(self._meters, ways, asked, want, workers, now)
+        if not ways:
             again = self._without_keys(ready.rest)
         elif answer is None:
-            again = self._alone(ready.ways, waiters)
+            again = self._alone(ready.ways, self._next())
         else:
-            again = self._grant(ready.ways, waiters, answer, now)
+            again = self._grant(ways, waiters, answer, now)
         await self._show()
         return self._rest(again)
+
+    def _next(self) -> Sequence[Waiter]:
+        """Who is next in line, with what such calls take by now."""
+        waiters = self._line.first(BATCH)
+        for waiter in waiters:
+            waiter.tokens = self.reckon(waiter.ask)
+        return waiters
 
     def _rest(self, again: float) -> float | None:
         if self.teller is not None and self.teller.is_due and not self._is_alone():
             return 0.0
         if self._line:
-            return min(again, TOLERATED_SECONDS)
+            return min(again, LOOKS_SECONDS)
         return RENEWS_SECONDS if any(meter.flying or meter.log.requests for meter in self._meters) else None
 
     def _grant(self, ways: Sequence[Way], waiters: Sequence[Waiter], answer: Answered, asked_at: float) -> float:
@@ -175,10 +189,14 @@ class Group:
                 self.teller.end(way.meters, Ended(waiter.ask.call_id, (), unsent=True))
             else:
                 self._permit(waiter, way, now)
-        if len(answer.granted) == len(waiters):
-            return 0.0 if waiters else TOLERATED_SECONDS
-        self._give_up(now, answer.again)
-        return answer.again
+        if len(answer.granted) < len(waiters):
+            again = answer.again
+        elif waiters or not self._line or not _on_its_own(ways, now):
+            return 0.0
+        else:  # this worker's part is used up
+            again = self._again_alone(self._line.first(1)[0], ways, now, urgent=True)
+        self._give_up(now, again)
+        return again
 
     def _learn(self, now: float) -> None:
         for out, headers in self._unjudged:
@@ -191,17 +209,26 @@ class Group:
         """Give out this worker's own part, as there is no Redis to ask. Answers as _grant does."""
         now, workers = self.clock(), self._workers()
         for meter in self._meters:
-            meter.lose(workers, now)
+            meter.lose(workers, now, seen=self.teller is not None)
         self._learn(now)
+        lost_at = max(meter.lost_at or now for way in ways for meter in way.meters)
+        if self.teller is not None and now < lost_at + GRACE_SECONDS:
+            return lost_at + GRACE_SECONDS - now  # most likely Redis is back by then, and others never missed it
         for waiter in waiters:
-            waits = [max(meter.again_alone(workers, waiter.ask.tokens, now) for meter in way.meters) for way in ways]
-            soonest = min(waits)
+            soonest = self._again_alone(waiter, ways, now, urgent=waiter.urgent)
             if soonest > 0.0:
                 self._give_up(now, soonest)
                 return soonest
-            free = [way for way, wait in zip(ways, waits, strict=True) if wait == 0.0]
+            free = [way for way in ways if self._again_alone(waiter, (way,), now, urgent=waiter.urgent) == 0.0]
             self._permit(waiter, min(free, key=lambda way: way.meters[-1].log.requests), now)
         return 0.0
+
+    def _again_alone(self, waiter: Waiter, ways: Sequence[Way], now: float, *, urgent: bool) -> float:
+        """Seconds until this worker may let it out without asking anybody."""
+        workers = self._workers()
+        return min(
+            max(meter.again_alone(workers, waiter.tokens, now, urgent=urgent) for meter in way.meters) for way in ways
+        )
 
     def _without_keys(self, rest: float | None) -> float:
         if rest is not None:
@@ -217,16 +244,30 @@ class Group:
         tokens = _fitting(waiter, (way,), now)
         for meter in way.meters:
             meter.permit(call, tokens, now)
-        self.permitted(self, call, Out(way.meters, now, way.meters[-1].free(now)))
+        self.permitted(self, call, Out(waiter.ask, way.meters, now, way.meters[-1].free(now)))
         permit = Permit(call, self.provider, self.model, way.key, waited=max(0.0, now - waiter.since))
         waiter.answer.set_result(permit)
 
-    def _within_own_part(self, waiters: Sequence[Waiter], ways: Sequence[Way], now: float) -> Sequence[Waiter]:
-        """Those that this worker would permit alone too, as long as calls of a time without Redis may count."""
-        if all(meter.is_back(now) for way in ways for meter in way.meters):
-            return waiters
-        rooms = [min((meter.room_alone(self._workers(), now) for meter in way.meters), default=0) for way in ways]
-        return waiters[: int(min(sum(rooms), len(waiters)))]
+    def _within_own_part(
+        self, ways: Sequence[Way], waiters: Sequence[Waiter], now: float
+    ) -> tuple[Sequence[Way], Sequence[Waiter]]:
+        """The ways and the calls to ask for: while this worker is on its own, what fits into its part of one key."""
+        if not ways:
+            return ways, ()
+        if not _on_its_own(ways, now):
+            return ways, waiters
+        fitting = [(way, self._fits_own_part(way, waiters, now)) for way in ways]
+        way, found = max(fitting, key=lambda each: len(each[1]))
+        return [way], found
+
+    def _fits_own_part(self, way: Way, waiters: Sequence[Waiter], now: float) -> Sequence[Waiter]:
+        rooms = [meter.room_alone(self._workers(), now) for meter in way.meters]
+        requests, tokens, largest = (min(room[kind] for room in rooms) for kind in range(3))
+        for position, waiter in enumerate(waiters):
+            requests, tokens = requests - 1, tokens - min(waiter.tokens, largest)
+            if requests < 0 or tokens < 0:
+                return waiters[:position]
+        return waiters
 
     def _give_up(self, now: float, again: float) -> None:
         """Nobody goes before the first in line: whoever cannot wait for so long need not wait at all."""
@@ -255,9 +296,13 @@ class Group:
         return max(1, self.known_workers(), self.teller.workers if self.teller else 1)
 
 
+def _on_its_own(ways: Sequence[Way], now: float) -> bool:
+    return any(meter.on_its_own(now) for way in ways for meter in way.meters)
+
+
 def _fitting(waiter: Waiter, ways: Sequence[Way], now: float) -> int:
     """The call's tokens; at most what a window holds, so that one with a cautious estimate goes alone, not never."""
     most = [
         min((m.pace.limits(now).tokens_per_minute or math.inf for m in way.meters), default=math.inf) for way in ways
     ]
-    return int(min(waiter.ask.tokens, max(most, default=math.inf)))
+    return int(min(waiter.tokens, max(most, default=math.inf)))

@@ -7,17 +7,24 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from itertools import zip_longest
 
+from crewtop.live.allowances import URGENT
 from crewtop.llm.asking import CallAsk, Denied, Permit
 
 
 @dataclass(eq=False, slots=True)
 class Waiter:
-    """One call. since and until: seconds of the clock at which it came, and at which it gives up."""
+    """One call. since and until: seconds of the clock at which it came, and at which it gives up. tokens: reserved."""
 
     ask: CallAsk
     answer: Future[Permit | Denied]
     since: float
     until: float
+    tokens: int
+
+    @property
+    def urgent(self) -> bool:
+        """Whether it may have what is kept from others."""
+        return self.ask.priority <= URGENT
 
 
 class Line:
@@ -61,7 +68,7 @@ class Line:
             return 0, 0, 0
         priority = min(self._by_priority)
         waiters = [waiter for calls in self._by_priority[priority].values() for waiter in calls.values()]
-        return priority, len(waiters), sum(waiter.ask.tokens for waiter in waiters)
+        return priority, len(waiters), sum(waiter.tokens for waiter in waiters)
 
     def all(self) -> list[Waiter]:
         """All that wait, in no order."""

@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from crewtop.live.allowances import MARGIN_SECONDS, SETTLED_SECONDS, WINDOW_SECONDS, Allowance, Used
-from crewtop.llm.allowances import Log, Pace, alone, at_loss, lesser
+from crewtop.live.allowances import HOLDS_SECONDS, SETTLED_SECONDS, Allowance, Kept, Used
+from crewtop.llm.allowances import NOTHING, Log, Pace, alone, at_loss, kept, lesser
 from crewtop.model.allowance import AllowanceState, Limits
-
-PERMIT_HOLDS = WINDOW_SECONDS + MARGIN_SECONDS
-"""Seconds for which a call counts from its permit on."""
 
 
 @dataclass(eq=False, slots=True)
 class Meter:
-    """Of an allowance. flying: ids of this worker's calls that are out. paused_until, lost_at: seconds of the clock."""
+    """Of an allowance. flying: ids of this worker's calls that are out. paused_until, lost_at, back_at: seconds of the
+    clock; lost_at None: Redis answers.
+
+    From the moment Redis is lost until a minute after it is back the worker is on its own: it keeps to its part, as
+    others may have used theirs unseen. In the first minute of that it also keeps below a ceiling, as what was used
+    before was not used in equal parts.
+    """
 
     allowance: Allowance
     pace: Pace
@@ -26,6 +29,7 @@ class Meter:
     lost_at: float | None = None
     back_at: float = -math.inf
     _ceiling: Limits = field(default_factory=Limits)
+    _ceiling_until: float = -math.inf
 
     def see(self, used: Used, now: float) -> None:
         """Redis answered."""
@@ -34,43 +38,55 @@ class Meter:
         self.used = used
         self.paused_until = now + used.paused if used.paused else -math.inf
 
-    def lose(self, workers: int, now: float) -> None:
-        """Redis did not answer; only the first time in a row counts."""
-        if self.lost_at is None:
-            own = (self.log.requests, self.log.tokens)
-            self._ceiling = at_loss(self.pace.limits(now), workers, own, (self.used.requests, self.used.tokens))
-            self.lost_at = now
+    def lose(self, workers: int, now: float, *, seen: bool) -> None:
+        """Redis did not answer; only the first time in a row counts. seen: there is one, and others were seen by it.
+
+        What it said while not all had told it what they did without it is no ground for a new ceiling.
+        """
+        if self.lost_at is not None:
+            return
+        if seen and not self.on_its_own(now):
+            own = (self.log.requests, self.log.tokens, len(self.flying))
+            used = (self.used.requests, self.used.tokens, self.used.in_flight)
+            self._ceiling = at_loss(self.pace.limits(now), workers, own, used)
+            self._ceiling_until = now + HOLDS_SECONDS
+        self.lost_at = now
+
+    def on_its_own(self, now: float) -> bool:
+        """Whether calls of a time without Redis may count of which it does not know."""
+        return self.lost_at is not None or now < self.back_at + HOLDS_SECONDS
 
     def alone_limits(self, workers: int, now: float) -> Limits:
         """What may be used without asking anybody."""
         part = alone(self.pace.limits(now), workers)
-        if self.lost_at is not None and now < self.lost_at + PERMIT_HOLDS:
-            return lesser(part, self._ceiling)
-        return part
+        return lesser(part, self._ceiling) if now < self._ceiling_until else part
 
-    def is_back(self, now: float) -> bool:
-        """Whether Redis has answered again for so long that no worker's calls of the time without it still count."""
-        return now >= self.back_at + PERMIT_HOLDS
-
-    def again_alone(self, workers: int, tokens: int, now: float) -> float:
+    def again_alone(self, workers: int, tokens: int, now: float, *, urgent: bool) -> float:
         """0 where a call of so many tokens may go out without asking anybody, else the seconds until one may."""
         limits = self.alone_limits(workers, now)
         if self.paused_until > now:
             return self.paused_until - now
         if limits.at_once is not None and len(self.flying) >= limits.at_once:
             return math.inf  # until one of our own has ended
-        leaves = self.log.again(limits, min(tokens, limits.tokens_per_minute or tokens))
-        return 0.0 if leaves is None else max(0.001, leaves - now)
+        keep = (NOTHING, NOTHING) if urgent else _kept(limits, self.log.requests, self.log.tokens)
+        leaves = self.log.again(limits, min(tokens, limits.tokens_per_minute or tokens), keep)
+        return 0.0 if leaves <= now else max(0.001, leaves - now)
 
-    def room_alone(self, workers: int, now: float) -> float:
-        """How many requests may go out without asking anybody."""
-        most = self.alone_limits(workers, now).requests_per_minute
-        return math.inf if most is None else max(0, most - self.log.requests)
+    def room_alone(self, workers: int, now: float) -> tuple[float, float, float]:
+        """How many requests and tokens may go out without asking anybody, and as how many a larger call counts."""
+        limits = self.alone_limits(workers, now)
+        requests = _free(limits.requests_per_minute, self.log.requests)
+        tokens = _free(limits.tokens_per_minute, self.log.tokens)
+        return min(requests, _free(limits.at_once, len(self.flying))), tokens, _free(limits.tokens_per_minute, 0)
+
+    def kept(self, now: float) -> tuple[Kept, Kept]:
+        """What is kept for urgent calls, of requests and tokens."""
+        return _kept(self.pace.limits(now), self.used.requests, self.used.tokens)
 
     def permit(self, call: str, tokens: int, now: float) -> None:
         """A call may go out."""
         self.flying.add(call)
-        self.log.enter(call, tokens, now + PERMIT_HOLDS)
+        self.log.enter(call, tokens, now + HOLDS_SECONDS)
 
     def land(self, call: str, tokens: int | None, now: float) -> None:
         """It has ended. tokens: the real ones, None keeps the estimate."""
@@ -116,3 +132,13 @@ class Meter:
             resumes_in,
             reason,
         )
+
+
+def _kept(limits: Limits, requests: int, tokens: int) -> tuple[Kept, Kept]:
+    """requests and tokens: of the calls in the window, which tell how large one is."""
+    size = math.ceil(tokens / requests) if requests else 1
+    return kept(limits.requests_per_minute), kept(limits.tokens_per_minute, size)
+
+
+def _free(limit: int | None, used: int) -> float:
+    return math.inf if limit is None else max(0, limit - used)

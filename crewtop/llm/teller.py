@@ -22,7 +22,11 @@ class Way:
 
 @dataclass(eq=False, slots=True)
 class Teller:
-    """Of one provider's model. workers: how many use the provider, as Redis said last."""
+    """Of one provider's model. workers: how many use the provider, as Redis said last.
+
+    An exchange without an answer may have granted what it asked for (unheard): that is given back unless it is asked
+    for again, or went out without Redis.
+    """
 
     shared: SharedAllowances
     provider: str
@@ -31,6 +35,7 @@ class Teller:
     _ended: list[tuple[Sequence[Meter], Ended]] = field(default_factory=list)
     _epoch: str | None = None
     _retells: bool = False
+    _unheard: frozenset[str] = frozenset()
 
     @property
     def is_due(self) -> bool:
@@ -48,30 +53,40 @@ class Teller:
         ways: Sequence[Way],
         asked: Sequence[Asked],
         want: tuple[int, int, int],
+        workers: int,
         now: float,
     ) -> Answered | None:
-        """Tell all and ask. None where Redis is away: then it is told all again when it is back."""
+        """Tell all and ask. None where Redis is away: then it is told all again when it is back.
+
+        workers: how many may know of calls that Redis forgot.
+        """
         position = {id(meter): number for number, meter in enumerate(meters)}
         ended, self._ended = self._ended, []
         retells = self._retells
+        told = _told(meters, now) if retells else []
+        unsent = self._unheard - {ask.call for ask in asked} - {call.call for call in told}
         exchange = Exchange(
             self.provider,
             self.model,
             [meter.allowance for meter in meters],
             [meter.pace.limits(now) for meter in meters],
+            [meter.kept(now) for meter in meters],
             [len(meter.flying) for meter in meters],
             [[position[id(meter)] for meter in way.meters] for way in ways],
             asked,
-            _told(meters, now) if retells else (),
-            [replace(end, allowances=[position[id(meter)] for meter in of]) for of, end in ended],
+            told,
+            [replace(end, allowances=[position[id(meter)] for meter in of]) for of, end in ended]
+            + [Ended(call, range(len(meters)), unsent=True) for call in unsent],
             want,
-            remembers=self._epoch is not None and any(meter.log.requests for meter in meters),
+            remembers=workers > 1 or any(meter.log.requests for meter in meters),
         )
         answer = await self.shared.exchange(exchange)
         if answer is None:
             self._ended[:0] = ended
+            self._unheard |= {ask.call for ask in asked} if not retells else set()
             self._retells = True
             return None
+        self._unheard = frozenset()
         self._retells = self._epoch not in (None, answer.epoch) and not retells
         self._epoch, self.workers = answer.epoch, answer.workers
         return answer

@@ -3,7 +3,7 @@
 The bound rests on one property that the tokenizers of today's chat models share: they fall back on bytes. Whatever is
 not in the vocabulary is spelt byte by byte, and every merge only makes it fewer, so that no text takes more tokens
 than it has UTF-8 bytes (docs/routing.md goes through the providers). English takes about a quarter of that bound,
-which is why `Learned` closes in on the real share as soon as the provider has counted a prompt itself.
+which is why less is reserved at the gate as soon as the provider has counted some calls itself (reckoning.py).
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import importlib
 import json
 import unicodedata
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -90,34 +89,6 @@ def _shipped(model: str) -> Any | None:
 
 def _refuse(path: str) -> bytes:
     raise OSError(f"{path} is not on this machine")
-
-
-class Learned:
-    """A count that starts as an upper bound and shrinks to what the provider turned out to count.
-
-    It answers the bound times the largest share of it that the last calls really took, and a quarter on top for text
-    of another kind; never more than the bound. A conversation grows by a message at a time and is mostly what was
-    counted before, which is when messages have to be fitted.
-    """
-
-    CALLS = 8
-    MARGIN = 1.25
-
-    def __init__(self, bound: Count = at_most) -> None:
-        self._bound = bound
-        self._shares: deque[float] = deque(maxlen=self.CALLS)
-
-    def __call__(self, text: str) -> int:
-        """Tokens of a text by what is known so far."""
-        bound = self._bound(text)
-        if not self._shares:
-            return bound
-        return min(bound, int(bound * max(self._shares) * self.MARGIN) + 1)
-
-    def tell(self, bound: int, counted: int) -> None:
-        """A prompt of so many tokens by the bound took so many by the provider's count; zeros are left out."""
-        if bound > 0 and counted > 0:
-            self._shares.append(counted / bound)
 
 
 def count_message(message: Message, count: Count) -> int:

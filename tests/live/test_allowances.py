@@ -19,6 +19,7 @@ from crewtop.live.allowances import (
     Asked,
     Ended,
     Exchange,
+    Kept,
     SharedAllowances,
     Told,
 )
@@ -27,6 +28,7 @@ from crewtop.model.allowance import AllowanceState, Limits
 
 ONE = Allowance("openai", "gpt-4.1", "KEY_A")
 HOLDS = 61.0
+NOTHING = Kept(0, 0.0)
 
 
 class Clock:
@@ -64,12 +66,14 @@ def exchange(
     ended: Sequence[Ended] = (),
     told: Sequence[Told] = (),
     remembers: bool = False,
+    kept: Sequence[tuple[Kept, Kept]] = (),
 ) -> Exchange:
     each = [limits] * len(allowances) if isinstance(limits, Limits) else limits
     top = min((ask.priority for ask in asked), default=0)
     waiting = [ask.tokens for ask in asked if ask.priority == top]
     return Exchange(
-        "openai", "gpt-4.1", allowances, each, in_flight or [0] * len(allowances), ways, asked, told, ended,
+        "openai", "gpt-4.1", allowances, each, kept or [(NOTHING, NOTHING)] * len(allowances),
+        in_flight or [0] * len(allowances), ways, asked, told, ended,
         (top, len(waiting), sum(waiting)), remembers,
     )  # fmt: skip
 
@@ -254,7 +258,7 @@ async def test_what_is_shown_grows_old_and_says_when_it_resumes(worker: Worker, 
 
 async def test_every_key_is_in_the_slot_of_its_provider_and_expires(worker: Worker, redis_url: str) -> None:
     odd = Allowance("open{ai}:x", "a/b c", "/run/secrets/key")
-    request = Exchange("open{ai}:x", "a/b c", [odd], [Limits(requests_per_minute=1)], [0], [[0]],
+    request = Exchange("open{ai}:x", "a/b c", [odd], [Limits(requests_per_minute=1)], [(NOTHING, NOTHING)], [0], [[0]],
                        calls("ab"), want=(3, 2, 20))  # fmt: skip
     await ask(worker("w1"), request)
     async with Redis.from_url(redis_url, decode_responses=True) as client:

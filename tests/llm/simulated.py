@@ -5,28 +5,30 @@ from __future__ import annotations
 import asyncio
 import random
 import selectors
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from redis import Redis
+
 from crewtop.demo.provider.behaviour import Behaviour
 from crewtop.demo.provider.limits import Meters
-from crewtop.live.allowances import Answered, Exchange, SharedAllowances
+from crewtop.live.allowances import SharedAllowances
 from crewtop.llm.asking import CallAsk, Denied, Fault, Outcome, Permit, Settled
 from crewtop.llm.gate import Gate, Rules
 from crewtop.llm.keys import KeyPool
-from crewtop.model.allowance import AllowanceState, Limits
+from crewtop.model.allowance import Limits
 
 T = TypeVar("T")
 MODEL = "gpt-4.1"
 
 
 class SimulatedLoop(asyncio.SelectorEventLoop):
-    """Where nothing is to be done its clock jumps. While a real server is asked (busy) it waits for it, and stands."""
+    """Where nothing is to be done its clock jumps: nothing in it may wait for the world outside."""
 
     def __init__(self) -> None:
         super().__init__(_Selector(self))
-        self.now, self.busy = 1_000_000.0, 0
+        self.now = 1_000_000.0
 
     def time(self) -> float:
         return self.now
@@ -38,12 +40,10 @@ class _Selector(selectors.DefaultSelector):
         self._loop = loop
 
     def select(self, timeout: float | None = None) -> list[Any]:
-        if timeout is None or (self._loop.busy and timeout > 0):
+        if timeout is None:
             return super().select(10.0)
-        events = super().select(0)
-        if not events:
-            self._loop.now += timeout
-        return events
+        self._loop.now += max(0.0, timeout)
+        return []
 
 
 def simulate(world: Coroutine[Any, Any, T]) -> T:
@@ -57,26 +57,44 @@ def now() -> float:
 
 
 class Shared(SharedAllowances):
-    """The real thing on the simulated clock; where it is away it answers as without a connection."""
+    """The real thing on the simulated clock, which stands while Redis answers; away: without a connection."""
 
     away = False
 
-    async def exchange(self, exchange: Exchange) -> Answered | None:
-        return None if self.away else await self._busily(super().exchange(exchange))
+    def __init__(self, url: str, worker: str, now: Callable[[], float]) -> None:
+        super().__init__(url, worker, now)
+        self._client = Redis.from_url(url, decode_responses=True)
 
-    async def show(self, states: Sequence[AllowanceState]) -> None:
-        if not self.away:
-            await self._busily(super().show(states))
+    async def _attempt(self, ask: Callable[[Any], Awaitable[T]]) -> T | None:
+        return None if self.away else await ask(_AtOnce(self._client))
 
-    @staticmethod
-    async def _busily(work: Coroutine[Any, Any, T]) -> T:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, SimulatedLoop)
-        loop.busy += 1
-        try:
-            return await work
-        finally:
-            loop.busy -= 1
+    async def close(self) -> None:
+        self._client.close()
+
+
+class _AtOnce:
+    """A client that does not keep the simulated clock waiting for its answers."""
+
+    def __init__(self, client: Redis) -> None:
+        self._client = client
+
+    def register_script(self, text: str) -> Callable[..., Awaitable[Any]]:
+        return _at_once(self._client.register_script(text))
+
+    def pipeline(self, **options: Any) -> Any:
+        pipeline = self._client.pipeline(**options)
+        pipeline.execute = _at_once(pipeline.execute)  # type: ignore[assignment, method-assign]
+        return pipeline
+
+
+def _at_once(ask: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
+    async def answer(*args: Any, **named: Any) -> Any:
+        await asyncio.sleep(0)  # others go on meanwhile
+        found = ask(*args, **named)
+        await asyncio.sleep(0)
+        return found
+
+    return answer
 
 
 @dataclass

@@ -33,12 +33,11 @@ def test_a_log_never_lets_out_what_a_strict_provider_refuses_and_waits_no_longer
         now += rest
         log.purge(now)
         again = log.again(limits, size)
-        if again is not None:
-            assert not log.fits(limits, size)
-            assert again > now
+        if again > now:
             now = again
             log.purge(now)
-        assert log.fits(limits, size)
+        assert log.requests < limit
+        assert log.tokens + size <= tokens
         log.enter(str(number), size, now + 61.0)
         arrivals.append((now + on_the_way, size))
     for at, size in sorted(arrivals):
@@ -62,9 +61,9 @@ def test_a_429_lowers_once_for_all_that_were_out_and_recovers_within_ten_seconds
     pace.refused(10.1, permitted_at=9.5, pause=1.0)
     assert pace.limits(11.0).requests_per_minute == 2_400
     assert pace.reason(11.0) == "lowered to 80% after a 429"
-    pace.answered(12.0, permitted_at=9.0)  # from before: it says nothing
+    pace.answered(12.0, permitted_at=9.0, flying=1)  # from before: it says nothing
     assert pace.limits(60.0).requests_per_minute == 2_400
-    pace.answered(60.0, permitted_at=12.0)
+    pace.answered(60.0, permitted_at=12.0, flying=1)
     assert pace.limits(60.0 + RECOVERS_SECONDS / 2).requests_per_minute == 2_700
     assert pace.limits(60.0 + RECOVERS_SECONDS) == THREE_THOUSAND
     assert pace.reason(60.0 + RECOVERS_SECONDS) is None
@@ -74,8 +73,17 @@ def test_after_a_long_pause_a_few_calls_go_ahead_until_one_is_answered() -> None
     pace = Pace(THREE_THOUSAND)
     pace.refused(10.0, permitted_at=9.0, pause=30.0)
     assert pace.limits(40.0).at_once == PROBES
-    pace.answered(42.0, permitted_at=40.0)
+    pace.answered(42.0, permitted_at=40.0, flying=1)
     assert pace.limits(42.0).at_once is None
+
+
+def test_unknown_limits_are_tried_out_only_as_far_as_they_are_used() -> None:
+    pace = Pace(Limits())
+    for _ in range(100):
+        pace.answered(1.0, permitted_at=0.0, flying=9)
+    assert pace.limits(1.0) == Limits(at_once=10)
+    pace.answered(1.0, permitted_at=0.0, flying=10)
+    assert pace.limits(1.0) == Limits(at_once=11)
 
 
 def test_limits_are_taken_from_headers_unless_they_are_of_a_day() -> None:
@@ -112,4 +120,4 @@ def test_what_others_use_of_a_key_is_left_to_them_and_forgotten_in_a_minute() ->
 
 def test_alone_each_has_an_equal_part_and_after_a_loss_no_more_than_was_free() -> None:
     assert alone(Limits(100, 1_000, 2), 3) == Limits(33, 333, 1)
-    assert at_loss(Limits(100, 1_000), 3, (10, 50), (70, 1_200)) == Limits(20, 50)
+    assert at_loss(Limits(100, 1_000, 9), 3, (10, 50, 1), (70, 1_200, 3)) == Limits(20, 50, 3)

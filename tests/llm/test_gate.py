@@ -7,8 +7,6 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
 from redis import Redis as Blocking
 
 from crewtop.llm.asking import CallAsk, Denied, Fault, Outcome, Permit, Settled
@@ -16,14 +14,7 @@ from crewtop.llm.gate import Gate
 from crewtop.model.allowance import Limits
 from tests.llm.simulated import MODEL, Shared, World, gate, now, simulate
 
-FEW = settings(
-    max_examples=2,
-    derandomize=True,
-    deadline=None,
-    phases=[Phase.explicit, Phase.generate],  # minutes of shrinking say little more than a seed
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-TIGHT = Limits(requests_per_minute=60, tokens_per_minute=10_000)
+TIGHT = Limits(requests_per_minute=60, tokens_per_minute=9_000)
 
 
 @asynccontextmanager
@@ -41,120 +32,153 @@ async def hosts(
         yield pairs
 
 
-@FEW
-@given(
-    requests=st.sampled_from([None, 30, 90]),
-    tokens=st.sampled_from([3_000, 9_000]),
-    at_once=st.sampled_from([None, 4]),
-    slowest=st.floats(0.1, 8.0),
-    on_the_way=st.floats(0.0, 0.4),
-    cautious=st.integers(0, 200),
-    seed=st.integers(0, 1_000),
+@pytest.mark.parametrize(
+    ("limits", "slowest", "on_the_way", "estimate"),
+    [
+        (Limits(30, 9_000, 4), 8.0, 0.0, 300),
+        (Limits(90, 4_000), 0.1, 0.4, 101),
+    ],
 )
 def test_three_hosts_together_are_never_refused(
-    redis_url: str,
-    requests: int | None,
-    tokens: int,
-    at_once: int | None,
-    slowest: float,
-    on_the_way: float,
-    cautious: int,
-    seed: int,
+    redis_url: str, limits: Limits, slowest: float, on_the_way: float, estimate: int
 ) -> None:
-    limits = Limits(requests, tokens, at_once)
-    world = World(limits, (0.1, slowest), (0.0, on_the_way), (10, 100), 100 + cautious, seed)
+    world = World(limits, (0.1, slowest), (0.0, on_the_way), (10, 100), estimate)
 
     async def run() -> None:
         async with hosts(redis_url, limits) as pairs:
-            await asyncio.gather(*(world.callers(gate, 10, now() + 125) for _, gate in pairs))
+            await asyncio.gather(*(world.callers(gate, 6, now() + 70) for _, gate in pairs))
 
     simulate(run())
     assert world.refused == []
-    assert world.admitted
+    assert len(world.admitted) >= 30
 
 
-@FEW
-@given(limit=st.integers(20, 120), slowest=st.floats(0.1, 8.0), tokens=st.booleans(), seed=st.integers(0, 1_000))
-def test_three_hosts_together_use_all_that_they_may(
-    redis_url: str, limit: int, slowest: float, tokens: bool, seed: int
-) -> None:
-    limits = Limits(tokens_per_minute=100 * limit) if tokens else Limits(requests_per_minute=limit)
-    world = World(limits, (0.1, slowest), (0.0, 0.2), (100, 100), 100, seed)
+@pytest.mark.parametrize(
+    ("limits", "estimate"),
+    [
+        (Limits(requests_per_minute=60), 100),
+        (Limits(tokens_per_minute=6_000), 400),
+    ],
+)
+def test_three_hosts_together_use_all_that_they_may(redis_url: str, limits: Limits, estimate: int) -> None:
+    world = World(limits, (0.1, 5.0), (0.0, 0.2), (100, 100), estimate)
 
     async def run() -> None:
         async with hosts(redis_url, limits) as pairs:
             start = now()
-            await asyncio.gather(*(world.callers(gate, 20, start + 185) for _, gate in pairs))
-            made, _ = world.used(start, start + 183)
-            assert made >= 3 * limit * 0.98
+            await asyncio.gather(*(world.callers(gate, 10, start + 125) for _, gate in pairs))
+            made, _ = world.used(start, start + 122)
+            assert made >= 2 * 60 * 0.98
 
     simulate(run())
     assert world.refused == []
 
 
-def suffers(redis_url: str, harm_at: float, harm: str, seed: int) -> None:
-    """Three workers under a tight limit, to whom something is done after so many seconds: nothing may be refused."""
-    world = World(TIGHT, (0.5, 4.0), (0.0, 0.3), (50, 150), 150, seed)
+def empty(redis_url: str) -> None:
+    with Blocking.from_url(redis_url) as client:
+        client.flushdb()
+
+
+async def suffer(harm: str, redis_url: str, pairs: list[tuple[Shared, Gate]]) -> None:
+    """Redis loses all; is away for 20 seconds and comes back as it was, or empty; or comes back late to some."""
+    if harm == "flush":
+        return empty(redis_url)
+    for shared, _ in pairs:
+        shared.away = True
+    if harm == "gone":
+        return None
+    await asyncio.sleep(20)
+    if harm != "away":
+        empty(redis_url)
+    for shared, _ in pairs:
+        shared.away = False
+        if harm == "late":
+            await asyncio.sleep(7)
+    return None
+
+
+@pytest.mark.parametrize(
+    ("harm", "at"),
+    [
+        *(("flush", at) for at in (4.0, 59.9)),
+        *(("away", at) for at in (30.0, 59.357835689352854)),
+        *(("empty", at) for at in (45.0, 59.357835689352854)),
+        ("late", 58.0),
+        ("gone", 58.0),
+    ],
+)
+def test_whatever_happens_to_redis_nothing_too_much_goes_out(redis_url: str, harm: str, at: float) -> None:
+    world = World(TIGHT, (0.5, 4.0), (0.0, 0.3), (50, 150), 150, seed=20)
 
     async def run() -> None:
         async with hosts(redis_url, TIGHT) as pairs:
             start = now()
-            callers = [asyncio.create_task(world.callers(gate, 10, start + 240)) for _, gate in pairs]
-            await asyncio.sleep(harm_at)
-            if harm == "flush":
-                with Blocking.from_url(redis_url) as client:
-                    client.flushdb()
-            elif harm == "kill":
-                callers.pop().cancel()
-                await pairs[-1][1].__aexit__()
-            else:
-                for shared, _ in pairs:
-                    shared.away = True
-                if harm == "away":
-                    await asyncio.sleep(20)
-                    for shared, _ in pairs:
-                        shared.away = False
+            callers = [asyncio.create_task(world.callers(gate, 6, start + at + 75)) for _, gate in pairs]
+            await asyncio.sleep(at)
+            await suffer(harm, redis_url, pairs)
             await asyncio.gather(*callers)
-            assert world.refused == []
-            made, _ = world.used(start + 170, start + 230)
-            assert made >= 50
+            made, _ = world.used(start + at, start + at + 75)
+            assert made >= 40  # and it goes on
 
     simulate(run())
+    assert world.refused == []
 
 
-@FEW
-@given(
-    harm_at=st.floats(1.0, 100.0),
-    harm=st.sampled_from(["flush", "away for good", "kill"]),
-    seed=st.integers(0, 99),
-)
-def test_no_harm_to_redis_or_a_worker_lets_too_much_out(redis_url: str, harm_at: float, harm: str, seed: int) -> None:
-    suffers(redis_url, harm_at, harm, seed)
+def test_the_calls_of_a_worker_that_ends_are_left_to_the_others(redis_url: str) -> None:
+    world = World(TIGHT, (0.5, 4.0), (0.0, 0.3), (50, 150), 150)
+
+    async def run() -> None:
+        async with hosts(redis_url, TIGHT) as pairs:
+            start = now()
+            callers = [asyncio.create_task(world.callers(gate, 8, start + 130)) for _, gate in pairs]
+            await asyncio.sleep(30)
+            callers.pop().cancel()
+            await pairs[-1][1].__aexit__()
+            await asyncio.gather(*callers)
+            assert world.used(start + 65, start + 125)[0] >= 55
+
+    simulate(run())
+    assert world.refused == []
 
 
-@pytest.mark.xfail(reason="after an outage of Redis of 20 s some calls too many may go out", strict=False)
-@pytest.mark.parametrize(("harm_at", "seed"), [(59.357835689352854, 20), (30.0, 1)])
-def test_a_redis_that_comes_back_lets_nothing_too_much_out(redis_url: str, harm_at: float, seed: int) -> None:
-    suffers(redis_url, harm_at, "away", seed)
-
-
-def test_a_call_of_the_highest_priority_overtakes_all_that_wait_on_every_host(redis_url: str) -> None:
+def test_an_urgent_call_overtakes_all_that_wait_on_every_host_within_seconds(redis_url: str) -> None:
     world = World(Limits(requests_per_minute=60), (0.5, 2.0))
 
     async def run() -> None:
         async with hosts(redis_url, world.limits) as pairs:
-            start = now()
-            crowd = [asyncio.create_task(world.callers(gate, 20, start + 200)) for _, gate in pairs[:2]]
-            await asyncio.sleep(100)
-            permit = await world.call(pairs[2][1], queue="urgent", priority=0)
-            assert isinstance(permit, Permit)
-            assert permit.waited < 62.0
-            before, _ = world.used(start + 100, start + 100 + permit.waited)
-            assert before == 0  # although forty others had waited for longer
+            crowd = [asyncio.create_task(world.callers(gate, 30, now() + 200)) for _, gate in pairs[:2]]
+            for at in (1, 20, 40):  # the crowd has used up its minute in the first second
+                await asyncio.sleep(at)
+                since = now()
+                permit = await world.call(pairs[2][1], queue="urgent", priority=0)
+                assert isinstance(permit, Permit)
+                assert permit.waited < 7.0
+                before, _ = world.used(since, since + permit.waited)
+                assert before <= 1  # although fifty others had waited for longer
             for task in crowd:
                 task.cancel()
 
     simulate(run())
+    assert world.refused == []
+
+
+def test_a_call_that_gives_up_waiting_makes_room_for_the_next_at_once(redis_url: str) -> None:
+    world = World(Limits(requests_per_minute=1), (0.1, 0.1))
+
+    async def run() -> None:
+        async with hosts(redis_url, world.limits, 2) as [(_, one), (_, other)]:
+            await world.call(one)
+            urgent = asyncio.create_task(world.call(one, priority=0))
+            await asyncio.sleep(1)
+            plain = asyncio.create_task(world.call(other))
+            await asyncio.sleep(58)
+            urgent.cancel()
+            permit = await plain
+            assert isinstance(permit, Permit)
+            assert permit.waited < 62
+
+    simulate(run())
+    assert world.refused == []
 
 
 def test_a_queue_with_few_calls_waits_one_turn_and_not_for_the_others_backlog() -> None:
@@ -175,7 +199,7 @@ def test_without_redis_each_worker_keeps_to_its_part_and_says_so() -> None:
         async with gate(None, world.limits, workers=3) as here:
             start = now()
             await world.callers(here, 20, start + 100)
-            assert world.used(start, start + 100)[0] == 60
+            assert 55 <= world.used(start, start + 100)[0] <= 60
             (state,) = here.states()
             assert (state.requests_per_minute, state.reason) == (30, "no Redis: one worker's part of 3")
 
@@ -272,7 +296,7 @@ def test_several_keys_add_up_and_a_dead_one_is_left_out(redis_url: str) -> None:
             here._keys.failed("openai", "KEY_B", Fault.KEY)
             start = now()
             await world.callers(here, 30, start + 50)
-            assert world.used(start, start + 50)[0] == 60
+            assert 56 <= world.used(start, start + 50)[0] <= 60
             assert world.refused == []
             for name in ("KEY_A", "KEY_C"):
                 here._keys.failed("openai", name, Fault.QUOTA)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from crewtop.llm import tokens
-from crewtop.llm.tokens import IMAGE_TOKENS, MESSAGE_TOKENS, Learned, at_most, count_message, count_prompt, counter
+from crewtop.llm.tokens import IMAGE_TOKENS, MESSAGE_TOKENS, at_most, count_message, count_prompt, counter
 
 PROSE = "The parcel arrived late and the customer would like to have the money back. Chúng tôi xin lỗi vì giao trễ. "
 
@@ -129,31 +129,6 @@ def test_without_any_tokenizer_the_bound_counts(monkeypatch: pytest.MonkeyPatch)
     tokens._shipped.cache_clear()
     counter.cache_clear()
     assert counter("claude-opus-5-5") is at_most
-
-
-def test_what_the_provider_counted_closes_in_on_the_truth_with_a_margin() -> None:
-    count = Learned()
-    assert count("x" * 999) == 1_000
-    count.tell(1_000, 240)
-    assert count("x" * 999) == 301
-    count.tell(1_000, 400)
-    assert count("x" * 999) == 501
-
-
-def test_what_was_learned_is_forgotten_after_some_calls_and_never_exceeds_the_bound() -> None:
-    count = Learned()
-    count.tell(1_000, 5_000)
-    assert count("x" * 999) == 1_000
-    for _ in range(Learned.CALLS):
-        count.tell(1_000, 200)
-    assert count("x" * 999) == 251
-
-
-def test_a_provider_that_counts_nothing_teaches_nothing() -> None:
-    count = Learned()
-    count.tell(1_000, 0)
-    count.tell(0, 10)
-    assert count("x" * 999) == 1_000
 
 
 def test_a_picture_counts_as_one_however_long_its_data() -> None:
