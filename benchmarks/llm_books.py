@@ -41,7 +41,7 @@ FAULTS = (
     "--latency", "0.25", "--jitter", "1", "--rate-429", "0.01", "--retry-after", "0", "--rate-500", "0.02",
     "--rate-no-usage", "0.03", "--rate-hang", "0.002",
 )  # fmt: skip
-WORKERS, CALLS_A_TASK, DESK_SHARE = 2, 20, 0.3
+WORKERS, CALLS_A_TASK, DESK_SHARE = 2, 20, 0.15
 HARM_SECONDS, EXECUTOR_SHARE = 8.0, 0.75
 PATIENCE_SECONDS = 1_800.0
 KINDS = ("input", "cache_read", "output", "reasoning")

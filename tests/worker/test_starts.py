@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from collections.abc import AsyncIterator
+from dataclasses import asdict, replace
 from decimal import Decimal
 from typing import Any
 
+import pytest
+
+from crewtop.llm.asking import CallAsk, Outcome, Settled
+from crewtop.llm.breaker import Breakers
+from crewtop.llm.gate import Gate, Rules
+from crewtop.llm.keys import KeyPool
+from crewtop.llm.routes import Routes, listed
+from crewtop.model.ledger import CallEntry
 from crewtop.model.pricing import Tokens
 from crewtop.store import ledger
 from crewtop.store.database import Database
+from crewtop.worker.calls import Calls, RunsCalls
 from crewtop.worker.starts import Starts
+from crewtop.worker.story import Story
 from tests.store.helpers import call, put, take
 
 
@@ -67,14 +78,53 @@ async def test_one_that_cannot_be_stored_spoils_no_other(database: Database) -> 
 
 
 async def test_without_a_database_a_call_goes_out_all_the_same() -> None:
+    entry = CallEntry(
+        1, 1, "c", None, None, "openai", "m", "started", 0.0, None, None, None, "waiting", None, None, None
+    )  # fmt: skip
     starts = Starts(Database("postgresql://nobody@127.0.0.1:9/nothing", application_name="test", connections=1))
     async with asyncio.timeout(10):
-        await starts.write(call_of_nobody())
+        await starts.write(entry)
 
 
-def call_of_nobody() -> Any:
-    from crewtop.model.ledger import CallEntry
+@pytest.fixture
+async def calls(database: Database) -> AsyncIterator[Calls]:
+    keys = KeyPool({})
+    async with Gate(None, Rules({}, 30.0), keys) as gate:
+        yield Calls(gate, keys, Breakers(), Routes(), listed({}), 30.0, Starts(database))
 
-    return CallEntry(
-        1, 1, "c", None, None, "openai", "m", "started", 0.0, None, None, None, "waiting", None, None, None
-    )
+
+async def let_out(calls: Calls, run: RunsCalls) -> None:
+    """A call asks, and has its answer."""
+    answered = asyncio.Event()
+    ask = CallAsk("c1", "openai", "gpt-4.1", 500, "a", "default", 3, step=2)
+    calls.asked(run, asdict(ask), lambda _: answered.set())
+    async with asyncio.timeout(10):
+        await answered.wait()
+
+
+async def test_a_permit_comes_after_the_row_and_a_model_that_tells_nothing_of_its_call_leaves_none(
+    database: Database, calls: Calls
+) -> None:
+    await put(database, "a")
+    [claim] = await take(database)
+    story = Story(claim, {})
+    run = RunsCalls(story.let_out, story.asked)
+    await let_out(calls, run)
+    assert [(row["call_id"], row["outcome"]) for row in await rows(database)] == [("c1", "started")]
+    await calls.settled(run, asdict(Settled("c1", Outcome.UNSENT, None)))
+    async with asyncio.timeout(10):
+        while await rows(database):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+async def test_a_call_that_was_out_when_its_run_ended_is_closed_even_if_it_told_nothing(
+    database: Database, calls: Calls
+) -> None:
+    await put(database, "a")
+    [claim] = await take(database)
+    story = Story(claim, {})
+    run = RunsCalls(story.let_out, story.asked)
+    await let_out(calls, run)
+    assert not run.cut
+    calls.over(run)
+    assert run.cut
