@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -109,18 +110,17 @@ async def by_mapping(
 async def by_route(
     pages: AsyncIterator[Sequence[StoredCall]], routes: Routes, own: Mapping[str, Rates]
 ) -> tuple[Supposed, dict[str, int]]:
-    """What if other routes had been in force; and how many calls would have gone to which model."""
-    whole, models = Supposed("all calls", "by these routes"), dict[Model, int]()
-    prices = listed(own)
+    """What if other routes had been in force, at the prices of then; and how many calls would have gone to which."""
+    whole, models = Supposed("all calls", "by these routes"), Counter[Model]()
     async for page in pages:
-        found = by_routes(map(_past, page), routes, prices)
-        whole.compared += found.compared
-        whole.unknown += found.unknown
-        whole.was += found.was
-        whole.would += found.would
-        for model, n in found.models.items():
-            models[model] = models.get(model, 0) + n
-    return whole, {str(model): n for model, n in sorted(models.items(), key=lambda item: -item[1])}
+        for call in page:
+            found = by_routes([_past(call)], routes, listed(own, call.started_at))
+            whole.compared += found.compared
+            whole.unknown += found.unknown
+            whole.was += found.was
+            whole.would += found.would
+            models.update(found.models)
+    return whole, {str(model): n for model, n in models.most_common()}
 
 
 def difference(sums: Iterable[Repriced]) -> Decimal:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from typing import Any
@@ -125,9 +126,9 @@ Availability = Callable[[Model], Down | None]
 """Why a model cannot take a call now; None: it can."""
 
 
-def listed(own: Mapping[str, Rates]) -> Prices:
-    """Prices as the ledger reckons: the user's own table, then genai-prices."""
-    return lambda model, tokens: price(model.provider, model.name, tokens, own).cost
+def listed(own: Mapping[str, Rates], at: datetime | None = None) -> Prices:
+    """Prices as the ledger reckons, at an instant (None: now): the user's own table, then genai-prices."""
+    return lambda model, tokens: price(model.provider, model.name, tokens, own, at).cost
 
 
 def choose(ask: CallAsk, prompt: PromptShape, routes: Routes, prices: Prices, down: Availability) -> Choice:

@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import sys
+from dataclasses import asdict
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,16 @@ from typing import Any
 import pytest
 
 from crewtop.config import load
-from crewtop.llm.asking import PromptShape
+from crewtop.llm.asking import CallAsk, PromptShape
+from crewtop.llm.complexity import shape
+from crewtop.llm.routes import choose, listed
+from crewtop.llm.routes_table import parse
 from crewtop.model.events import CallEnded, CallStarted
 from crewtop.model.ledger import CallEntry
 from crewtop.model.pricing import Rates
 from crewtop.model.task import RunOutcome
 from crewtop.store import ledger
+from crewtop.worker.calls import Asked
 from crewtop.worker.story import Story
 from tests.e2e.conftest import ROOT, Site
 from tests.store.helpers import call, end, put, take
@@ -134,10 +139,10 @@ async def test_what_another_model_would_have_cost(site: Site) -> None:
 
 
 async def test_what_other_routes_would_have_cost(site: Site) -> None:
-    from dataclasses import asdict
-
-    shape = asdict(PromptShape(input_tokens=1_000_000, output_tokens=0, characters=10))
-    await pay(site, "2", tokens=_million(), route=json.dumps({"asked": "openai/gpt-4.1", "tag": None, "prompt": shape}))
+    prompt = asdict(PromptShape(input_tokens=1_000_000, output_tokens=0, characters=10))
+    await pay(
+        site, "2", tokens=_million(), route=json.dumps({"asked": "openai/gpt-4.1", "tag": None, "prompt": prompt})
+    )
     await pay(site, "2", tokens=_million())
     routes = site.folder / "routes.toml"
     routes.write_text('[[llm.routes.rules]]\ncrew = "a"\nuse = "openai/gpt-4.1-nano"\n')
@@ -146,6 +151,36 @@ async def test_what_other_routes_would_have_cost(site: Site) -> None:
     [whole] = found["supposed"]
     assert (whole["compared"], whole["unknown"], Decimal(whole["would"])) == (1, 1, Decimal("0.1"))
     assert found["models"] == {"openai/gpt-4.1-nano": 1}
+
+
+async def test_calls_that_were_routed_are_judged_by_what_they_asked_for(site: Site) -> None:
+    """Routed to a dear model, priced again since: by rules for the tag, and by grade; unknown usage stays unknown."""
+    routes = parse({"rules": [{"tag": "draft", "use": "openai/gpt-4.1"}]})
+    prompt = shape([{"role": "user", "content": "Classify the ticket, one word: my card was charged twice."}])
+    ask = CallAsk("1", "openai", "gpt-4.1-mini", 0, "a", "default", 3, prompt=prompt, tag="draft")
+    route = Asked(ask, choice=choose(ask, prompt, routes, listed({}), lambda _: None)).route()
+    assert json.loads(route)["asked"] == "openai/gpt-4.1-mini"
+    assert json.loads(route)["model"] == "openai/gpt-4.1"
+    await pay(site, "3", tokens=_million(), route=route)
+    await pay(site, None, route=route)
+    code, _, err = await site.crewtop("cost", "reprice", "--since", "1h", "--yes")
+    assert code == 0, err
+
+    async def what_if(rules: str) -> tuple[Any, Any]:
+        (path := site.folder / "other.toml").write_text(rules)
+        _, out, _ = await site.crewtop("cost", "what-if", "--route", str(path), "--json")
+        found = json.loads(out)
+        [whole] = found["supposed"]
+        assert (whole["compared"], whole["unknown"]) == (1, 1)
+        assert Decimal(whole["was"]) == 2
+        return Decimal(whole["would"]), found["models"]
+
+    as_asked = await what_if('[llm.routes]\notherwise = "as is"\n')
+    assert as_asked == (Decimal("0.4"), {"openai/gpt-4.1-mini": 1})
+    by_tag = await what_if('[[llm.routes.rules]]\ntag = "draft"\nuse = "openai/gpt-4.1-nano"\n')
+    assert by_tag == (Decimal("0.1"), {"openai/gpt-4.1-nano": 1})
+    models = 'easy = "openai/gpt-4.1-nano"\nmoderate = "openai/gpt-4.1-mini"\nhard = "openai/gpt-4.1"\n'
+    assert await what_if(f'[llm.routes]\notherwise = "auto"\n[llm.routes.models]\n{models}') == by_tag
 
 
 def _million() -> Any:

@@ -16,7 +16,7 @@ from tests.executor.managed import worker
 from tests.executor.runs import Answer, Ended, Executor, answering, completion, silence
 
 USAGE = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
-KEYS = {"KEY_A": "sk-aaaaaaaaaaaaaaaaAAAA"}
+KEYS: dict[str, Any] = {"KEY_A": "sk-aaaaaaaaaaaaaaaaAAAA"}
 CLAUDE = Answer(
     {
         "id": "m", "type": "message", "role": "assistant", "model": "claude", "stop_reason": "end_turn",
