@@ -1,9 +1,10 @@
 """500 requests at once, from three processes, against a provider that counts every minute to the letter.
 
 Each process has its own Gate; the limits are shared in Redis. Beside it the same callers without a gate, which retry
-with backoff as the OpenAI client does. The provider's own books say what was admitted and what was refused.
+with backoff as the OpenAI client does. In each process one caller more makes an urgent call (P0) every few seconds. The
+provider's own books say what was admitted and what was refused.
 
-`python -m benchmarks.llm_limits --seconds 300` is the whole of it; `--role` is for the processes that it starts.
+`python -m benchmarks.llm_limits` is the whole of it, 300 s each way; `--role` is for the processes that it starts.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ MODEL = "gpt-4.1-mini"
 REQUESTS, TOKENS = 3_000, 1_500_000
 PROCESSES, CALLERS = 3, 500
 LATENCY_SECONDS, JITTER = 2.0, 1.0
+URGENT_SECONDS = 3.0
+"""Between two urgent calls of a process: 60 a minute of all three, 2 % of what is allowed."""
 PROMPT_TOKENS = 380
 ESTIMATE = 500
 """What a caller reserves: the prompt, counted, and the most that the answer may take."""
@@ -81,6 +84,7 @@ def main() -> None:
                 "of the requests allowed",
                 "of the tokens allowed",
                 "waits p50 / p99",
+                "P0 waits p50 / p95 / max",
                 "CPU a call",
             ),
             asyncio.run(_measure("through the gate", flags.seconds, gated=True)),
@@ -121,6 +125,7 @@ def _row(what: str, seconds: float, books: dict[str, Any], told: Sequence[dict[s
     minutes = math.ceil(seconds / 60)
     tokens = sum(call["usage"]["total_tokens"] for call in answered)
     waits = sorted(wait for part in told for wait in part["waits"])
+    urgent = sorted(wait for part in told for wait in part["urgent_waits"])
     cpu = sum(part["cpu"] for part in told) / max(1, len(answered))
     return (
         what,
@@ -129,6 +134,7 @@ def _row(what: str, seconds: float, books: dict[str, Any], told: Sequence[dict[s
         f"{len(answered) / (REQUESTS * minutes):.1%}",
         f"{tokens / (TOKENS * minutes):.1%}",
         f"{statistics.median(waits):.1f} s / {waits[int(len(waits) * 0.99)]:.1f} s",
+        f"{statistics.median(urgent):.1f} s / {urgent[int(len(urgent) * 0.95)]:.1f} s / {urgent[-1]:.1f} s",
         f"{cpu * 1000:.1f} ms",
     )
 
@@ -158,34 +164,37 @@ async def _work(part: Part) -> dict[str, Any]:
     limits = httpx.Limits(max_connections=part.callers, max_keepalive_connections=part.callers)
     headers = {"authorization": f"Bearer {os.environ[KEY_NAME]}"}
     rules = Rules({f"openai/{MODEL}": Limits(REQUESTS, TOKENS)}, patience=math.inf)
-    until, waits, seen = time.monotonic() + part.seconds, list[float](), Counter[int]()
+    until, waits, urgent, seen = time.monotonic() + part.seconds, list[float](), list[float](), Counter[int]()
     async with (
         httpx.AsyncClient(base_url=part.url, headers=headers, limits=limits, timeout=60) as client,
         SharedAllowances(part.redis_url, part.name) as shared,
         Gate(shared, rules, KeyPool({"openai": [KEY_NAME]}), lambda: PROCESSES) as gate,
     ):
 
-        async def caller(number: int) -> None:
+        async def caller(name: str, priority: int, waited: list[float], rest: float = 0.0) -> None:
             call = 0
             while time.monotonic() < until:
+                await asyncio.sleep(rest)
                 call += 1
                 start = time.monotonic()
                 if part.gated:
-                    seen[await _gated(client, gate, f"{part.name}-{number}-{call}", waits)] += 1
+                    seen[await _gated(client, gate, f"{part.name}-{name}-{call}", priority, waited)] += 1
                 else:
                     await _retrying(client, seen, until)
-                    waits.append(time.monotonic() - start)
+                    waited.append(time.monotonic() - start)
 
-        callers = [asyncio.create_task(caller(number)) for number in range(part.callers)]
+        callers = [asyncio.create_task(caller(str(number), 3, waits)) for number in range(part.callers)]
+        callers.append(asyncio.create_task(caller("urgent", 0, urgent, URGENT_SECONDS)))
         await asyncio.sleep(part.seconds)
         for task in callers:
             task.cancel()
         await asyncio.gather(*callers, return_exceptions=True)
-    return {"waits": waits, "cpu": time.process_time(), "statuses": seen}
+    return {"waits": waits, "urgent_waits": urgent, "cpu": time.process_time(), "statuses": seen}
 
 
-async def _gated(client: httpx.AsyncClient, gate: Gate, call: str, waits: list[float]) -> int:
-    permit = await gate.enter(CallAsk(call, "openai", MODEL, ESTIMATE, "crew", "support", 3))
+async def _gated(client: httpx.AsyncClient, gate: Gate, call: str, priority: int, waits: list[float]) -> int:
+    queue = "urgent" if priority == 0 else "support"
+    permit = await gate.enter(CallAsk(call, "openai", MODEL, ESTIMATE, "crew", queue, priority))
     assert isinstance(permit, Permit)
     waits.append(permit.waited)
     response = await _post(client)
