@@ -11,7 +11,7 @@ CREATE TABLE crewtop.settings (
     value text NOT NULL
 );
 COMMENT ON TABLE crewtop.settings IS 'Facts about this database, such as schema_version.';
-INSERT INTO crewtop.settings (key, value) VALUES ('schema_version', '4');
+INSERT INTO crewtop.settings (key, value) VALUES ('schema_version', '5');
 
 -- Queues ------------------------------------------------------------------------------------------------------
 
@@ -249,6 +249,21 @@ COMMENT ON TABLE crewtop.steps IS 'One row a CrewAI task inside a run, written a
 COMMENT ON COLUMN crewtop.steps.receipt IS 'With it and its output, a later run need not do the step again; NULL: it has to.';
 COMMENT ON COLUMN crewtop.steps.resumed_from IS 'The run that did this step, and has its output: this one was kept from it.';
 
+CREATE TABLE crewtop.tool_uses (
+    run_id        bigint NOT NULL,
+    number        smallint NOT NULL CHECK (number > 0),
+    task_id       bigint NOT NULL,
+    step_position smallint,
+    tool          text NOT NULL,
+    outcome       text NOT NULL CHECK (outcome IN ('started', 'ok', 'error')),
+    error         text,
+    started_at    timestamptz NOT NULL,
+    seconds       double precision CHECK (seconds >= 0),
+    PRIMARY KEY (run_id, number)
+);
+COMMENT ON TABLE crewtop.tool_uses IS 'One row a use of a tool by a crew, written as it starts and as it ends; the first 500 of a run. What goes in and comes out is not kept.';
+COMMENT ON COLUMN crewtop.tool_uses.outcome IS 'started in a run that has ended: it had no end.';
+
 CREATE TABLE crewtop.llm_calls (
     run_id             bigint NOT NULL,
     call_id            text NOT NULL,
@@ -288,7 +303,7 @@ COMMENT ON COLUMN crewtop.llm_calls.price_source IS 'Where the price comes from,
 COMMENT ON COLUMN crewtop.llm_calls.usage IS 'The provider''s usage as it came, so that old calls can be priced again.';
 COMMENT ON COLUMN crewtop.llm_calls.ended_at IS 'When its end was recorded, which is the stamp of its rollup; NULL: it goes on.';
 COMMENT ON COLUMN crewtop.llm_calls.clamped IS 'The provider''s figures contradicted each other, as more cached than prompt, and were cut to fit.';
-COMMENT ON COLUMN crewtop.llm_calls.route IS 'Why this model: what was asked for, the rule or the estimate, the shape of the prompt; NULL: as the crew had it.';
+COMMENT ON COLUMN crewtop.llm_calls.route IS 'Why this model: what was asked for, the rule or the estimate, the shape of the prompt; NULL: nobody asked.';
 COMMENT ON COLUMN crewtop.llm_calls.estimated_tokens IS
     'What was reckoned for it beforehand, in and out together, and held against the limits: an upper bound, and part of no sum.';
 COMMENT ON COLUMN crewtop.llm_calls.context_cut IS 'What was left out of the messages, so that they fit the model; NULL: nothing.';

@@ -196,15 +196,20 @@ class Listener:
         self._send(CallEnded(time.monotonic(), call_id, outcome, usage, finish_reason, error))
 
     def _tool_started(self, source: Any, event: Any) -> None:
-        self._send(ToolUsed(time.monotonic(), event.tool_name, None))
+        self._tool(event, str(event.event_id), None)
 
     def _tool_finished(self, source: Any, event: Any) -> None:
         failure = event.failure
-        outcome, error = ("error", _text(str(failure))) if failure else ("ok", None)
-        self._send(ToolUsed(time.monotonic(), event.tool_name, outcome, error))
+        outcome, error = ("error", str(failure)) if failure else ("ok", None)
+        self._tool(event, event.started_event_id or "", outcome, error)
 
     def _tool_failed(self, source: Any, event: Any) -> None:
-        self._send(ToolUsed(time.monotonic(), event.tool_name, "error", _text(str(event.error))))
+        self._tool(event, event.started_event_id or "", "error", str(event.error))
+
+    def _tool(self, event: Any, use_id: str, outcome: str | None, error: str | None = None) -> None:
+        name = _label(event.tool_name) or "a tool"
+        position = self._positions.get(event.task_id or "")
+        self._send(ToolUsed(time.monotonic(), name, outcome, _text(error), use_id, position))
 
 
 def _label(value: str | None) -> str | None:

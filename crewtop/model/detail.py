@@ -129,6 +129,20 @@ class CallRow:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolRow:
+    """One use of a tool. outcome 'started': it has no end yet, or its run ended before it."""
+
+    run_id: int
+    number: int
+    step_position: int | None
+    tool: str
+    outcome: str
+    error: str | None
+    started_at: datetime
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class RunRow:
     """One run of a task, with its result and error. log_tail is what was kept of its output when it ended."""
 
@@ -197,6 +211,7 @@ class TaskTies:
 class TaskDetail:
     """One task's whole story; runs newest first, calls and steps in the order in which they began.
 
+    tools: the newest 1,000 uses of tools, in the order in which they began.
     waits_because: why a pending or resting task is not running, in words.
     """
 
@@ -210,3 +225,4 @@ class TaskDetail:
     calls_total: int = 0
     ties: TaskTies = field(default_factory=TaskTies)
     waits_because: str | None = None
+    tools: tuple[ToolRow, ...] = ()

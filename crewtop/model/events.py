@@ -103,12 +103,14 @@ class CallEnded:
 
 @dataclass(frozen=True, slots=True)
 class ToolUsed:
-    """A tool began (outcome None), or ended (ok or error)."""
+    """A tool began (outcome None), or ended (ok or error). use_id tells the uses of one run apart."""
 
     at: float
     tool: str
     outcome: str | None
     error: str | None = None
+    use_id: str = ""
+    position: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,21 @@ class StepEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolEntry:
+    """A tool's use as it starts (outcome 'started') or as it ended; number counts those of its run from 1."""
+
+    run_id: int
+    task_id: int
+    number: int
+    step_position: int | None
+    tool: str
+    outcome: str
+    error: str | None
+    started_ago: float
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class KeptSteps:
     """What a run need not do: the steps up to position that run from_run of its task has."""
 

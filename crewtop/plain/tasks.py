@@ -50,6 +50,7 @@ def task_text(detail: TaskDetail, *, width: int = 100, ascii: bool = False) -> s
         list(_bodies(detail.runs, paper)),
         _steps(detail.steps, paper),
         _calls(detail, paper),
+        _tools(detail, paper),
         _history(detail, paper),
     ):
         if section:
@@ -202,6 +203,25 @@ def _calls(detail: TaskDetail, paper: Paper) -> list[str]:
         ),
         *([f"and {words.count(more)} more"] if more > 0 else []),
     ]
+
+
+def _tools(detail: TaskDetail, paper: Paper) -> list[str]:
+    rows = detail.tools
+    if not rows:
+        return []
+    return paper.table(
+        [
+            Column("TOOL", [paper.safe(row.tool) for row in rows], stretch=True),
+            Column(
+                "STEP",
+                [words.NOTHING if row.step_position is None else str(row.step_position) for row in rows],
+                right=True,
+            ),
+            Column("OUTCOME", [words.status(row.outcome, ascii=paper.ascii) for row in rows]),
+            Column("TOOK", [words.duration(row.seconds) for row in rows], right=True),
+            Column("ERROR", [paper.safe(row.error or words.NOTHING) for row in rows], stretch=True, drop=1),
+        ]
+    )
 
 
 def _tokens(n: int | None) -> str:

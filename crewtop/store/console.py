@@ -9,7 +9,18 @@ from typing import Any
 
 import asyncpg
 
-from crewtop.model.detail import MOST_TIES, CallRow, Excerpt, HistoryRow, RunRow, StepRow, TaskDetail, TaskTies, Tied
+from crewtop.model.detail import (
+    MOST_TIES,
+    CallRow,
+    Excerpt,
+    HistoryRow,
+    RunRow,
+    StepRow,
+    TaskDetail,
+    TaskTies,
+    Tied,
+    ToolRow,
+)
 from crewtop.model.hindrances import Hindrances
 from crewtop.model.ledger import BEATS_A_LEASE, MISSED_BEATS
 from crewtop.model.money import Money
@@ -57,6 +68,7 @@ async def read_detail(database: Database, task_id: int, no_progress_seconds: flo
         runs = await connection.fetch(statement("task_runs"), task_id, FIRST_CHUNK)
         steps = await connection.fetch(statement("task_steps"), task_id, FIRST_CHUNK)
         calls = await connection.fetch(statement("task_calls"), task_id)
+        tools = await connection.fetch(statement("task_tools"), task_id)
         history = await connection.fetch(statement("task_history"), task_id)
         tied = await connection.fetch(statement("task_ties"), task_id, MOST_TIES)
         hindrances = None
@@ -71,6 +83,7 @@ async def read_detail(database: Database, task_id: int, no_progress_seconds: flo
         runs=tuple(_run_row(row) for row in runs),
         steps=tuple(_step_row(row) for row in steps),
         calls=tuple(_call_row(row) for row in calls),
+        tools=tuple(ToolRow(**row) for row in tools),
         history=tuple(HistoryRow(**row) for row in history),
         calls_total=calls[0]["total"] if calls else 0,
         ties=TaskTies(

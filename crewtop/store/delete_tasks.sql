@@ -12,6 +12,9 @@ WITH gone AS MATERIALIZED (
 ), step AS (
     DELETE FROM crewtop.steps WHERE run_id = ANY (ARRAY(
         SELECT id FROM crewtop.runs WHERE task_id = ANY (ARRAY(SELECT id FROM gone))))
+), tool AS (
+    DELETE FROM crewtop.tool_uses WHERE run_id = ANY (ARRAY(
+        SELECT id FROM crewtop.runs WHERE task_id = ANY (ARRAY(SELECT id FROM gone))))
 ), call AS (
     DELETE FROM crewtop.llm_calls WHERE task_id = ANY (ARRAY(SELECT id FROM gone))
 ), run AS (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from crewtop.model.events import DoneStep
-from crewtop.model.ledger import CallEntry, KeptSteps, Progress, StepEntry
+from crewtop.model.ledger import CallEntry, KeptSteps, Progress, StepEntry, ToolEntry
 from crewtop.store.database import Database, columns
 
 
@@ -55,6 +55,16 @@ async def record_steps(database: Database, entries: Sequence[StepEntry]) -> None
     ]  # fmt: skip
     if rows:
         await database.fetch("record_steps", *columns(rows, 12))
+
+
+async def record_tools(database: Database, entries: Sequence[ToolEntry]) -> None:
+    """Write uses of tools as they start and end, at most one entry a use, under the fence of their run."""
+    rows = [
+        (e.run_id, e.number, e.task_id, e.step_position, e.tool, e.outcome, e.error, e.started_ago, e.seconds)
+        for e in entries
+    ]
+    if rows:
+        await database.fetch("record_tools", *columns(rows, 9))
 
 
 async def keep_steps(database: Database, entries: Sequence[KeptSteps]) -> None:

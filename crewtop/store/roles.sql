@@ -21,7 +21,8 @@ GRANT crewtop_viewer TO crewtop_operator, crewtop_worker;
 -- An operator changes tasks, queues, limits and workers, and every change writes counters. What was done by whom is the
 -- audit: an operation can be carried on, but not rewritten or deleted.
 GRANT INSERT, UPDATE, DELETE ON
-    crewtop.tasks, crewtop.task_dependencies, crewtop.runs, crewtop.steps, crewtop.llm_calls, crewtop.transitions,
+    crewtop.tasks, crewtop.task_dependencies, crewtop.runs, crewtop.steps, crewtop.tool_uses, crewtop.llm_calls,
+    crewtop.transitions,
     crewtop.queues, crewtop.limits, crewtop.slots
     TO crewtop_operator;
 GRANT UPDATE ON crewtop.workers TO crewtop_operator;

@@ -13,7 +13,7 @@ import structlog
 
 from crewtop.model.backoff import pause
 from crewtop.model.errors import CrewtopError
-from crewtop.model.ledger import CallEntry, KeptSteps, Progress, StepEntry
+from crewtop.model.ledger import CallEntry, KeptSteps, Progress, StepEntry, ToolEntry
 from crewtop.model.task import Finish, Finished
 from crewtop.store import lease, ledger
 from crewtop.store.database import Database
@@ -45,12 +45,14 @@ class _Pending:
 
     calls: dict[tuple[int, str], CallEntry] = field(default_factory=dict)
     steps: dict[tuple[int, int], StepEntry] = field(default_factory=dict)
+    tools: dict[tuple[int, int], ToolEntry] = field(default_factory=dict)
     kept: dict[int, KeptSteps] = field(default_factory=dict)
     progress: dict[int, Progress] = field(default_factory=dict)
     finishes: dict[int, tuple[Finish, bool]] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        return len(self.calls) + len(self.steps) + len(self.kept) + len(self.progress) + len(self.finishes)
+        marks = len(self.kept) + len(self.progress) + len(self.finishes)
+        return len(self.calls) + len(self.steps) + len(self.tools) + marks
 
     def add(self, entry: Entry) -> None:
         match entry:
@@ -58,6 +60,8 @@ class _Pending:
                 self.calls[entry.run_id, entry.call_id] = entry
             case StepEntry():
                 self.steps[entry.run_id, entry.position] = entry
+            case ToolEntry():
+                self.tools[entry.run_id, entry.number] = entry
             case KeptSteps():
                 self.kept[entry.run_id] = entry
             case Progress():
@@ -67,6 +71,7 @@ class _Pending:
         """Put back what could not be written, under what came since."""
         self.calls = older.calls | self.calls
         self.steps = older.steps | self.steps
+        self.tools = older.tools | self.tools
         self.kept = older.kept | self.kept
         self.finishes = older.finishes | self.finishes
         self.progress = {
@@ -195,6 +200,9 @@ class Recorder:
             ledger.record_steps, [replace(e, started_ago=max(0.0, now - e.started_ago)) for e in batch.steps.values()]
         )
         await self._each(
+            ledger.record_tools, [replace(e, started_ago=max(0.0, now - e.started_ago)) for e in batch.tools.values()]
+        )
+        await self._each(
             ledger.record_progress, [replace(e, ago=max(0.0, now - e.ago)) for e in batch.progress.values()]
         )
         ended: list[Finished] = []
@@ -279,6 +287,8 @@ def _bare_entry(entry: T) -> T:
             )  # fmt: skip
         case StepEntry():
             return replace(entry, agent=None, description=None, output=None, error=None, receipt=None)
+        case ToolEntry():
+            return replace(entry, tool="a tool", error=None)
         case Progress():
             return replace(entry, agent=None, activity=None)
     return entry

@@ -21,7 +21,7 @@ from crewtop.model.events import (
     StepStarted,
     ToolUsed,
 )
-from crewtop.model.ledger import CallEntry, KeptSteps, Progress, StepEntry
+from crewtop.model.ledger import CallEntry, KeptSteps, Progress, StepEntry, ToolEntry
 from crewtop.model.pricing import Rates, tokens
 from crewtop.model.stuck import CALLABLE
 from crewtop.model.task import Claim
@@ -33,10 +33,13 @@ DESCRIPTION_CHARACTERS = 16_384
 CALL_ERROR_CHARACTERS = 2_000
 CUT_CHARACTERS = 2_000
 USAGE_CHARACTERS = 2_000
+TOOL_ERROR_CHARACTERS = 2_000
+MOST_TOOLS = 500
+"""Uses of tools that are kept of a run: one that goes round in circles shall not fill the database."""
 WAITING = Price(None, "waiting for the answer")
 NOT_BILLED = Price(Decimal(0), "not billed: the provider refused the call")
 
-Entry = CallEntry | StepEntry | KeptSteps | Progress
+Entry = CallEntry | StepEntry | ToolEntry | KeptSteps | Progress
 
 
 @dataclass(slots=True)
@@ -56,6 +59,8 @@ class Story:
     throttled_by: str | None = None
     _steps: dict[int, StepStarted] = field(default_factory=dict)
     _calls: dict[str, CallStarted] = field(default_factory=dict)
+    _tools: dict[str, tuple[int, ToolUsed]] = field(default_factory=dict)
+    _tools_used: int = 0
 
     @property
     def unanswered(self) -> bool:
@@ -89,9 +94,10 @@ class Story:
                 ]
             case CallEnded():
                 return self._call_ended(event)
+            case ToolUsed(outcome=None):
+                return [*self._tool_began(event), self._progress(event.at, event.position, None, f"tool {event.tool}")]
             case ToolUsed():
-                doing = f"tool {event.tool}" if event.outcome is None else "thinking"
-                return [self._progress(event.at, None, None, doing)]
+                return [*self._tool_ended(event), self._progress(event.at, None, None, "thinking")]
             case _:
                 return [self._progress(event.at, None, None, None)]
 
@@ -121,6 +127,34 @@ class Story:
             self._call(started, event.outcome, event.at - started.at, self._priced(started, event), event),
             self._progress(event.at, None, None, "thinking"),
         ]
+
+    def _tool_began(self, event: ToolUsed) -> list[Entry]:
+        self._tools_used += 1
+        if self._tools_used > MOST_TOOLS:
+            return []
+        self._tools[event.use_id] = self._tools_used, event
+        return [self._tool(self._tools_used, event, "started", None, None)]
+
+    def _tool_ended(self, event: ToolUsed) -> list[Entry]:
+        of_that_name = (use_id for use_id, (_, began) in reversed(self._tools.items()) if began.tool == event.tool)
+        use_id = event.use_id if event.use_id in self._tools else next(of_that_name, None)
+        if use_id is None:
+            return []
+        number, began = self._tools.pop(use_id)
+        return [self._tool(number, began, event.outcome or "ok", event.error, event.at - began.at)]
+
+    def _tool(self, number: int, began: ToolUsed, outcome: str, error: str | None, seconds: float | None) -> ToolEntry:
+        return ToolEntry(
+            run_id=self.claim.run_id,
+            task_id=self.claim.task_id,
+            number=number,
+            step_position=began.position,
+            tool=_name(began.tool) or "a tool",
+            outcome=outcome,
+            error=_text(error, TOOL_ERROR_CHARACTERS),
+            started_ago=began.at,
+            seconds=max(0.0, seconds) if seconds is not None else None,
+        )
 
     def _priced(self, started: CallStarted, event: CallEnded) -> Price:
         if event.outcome == "ok" or event.usage:  # whatever came of it, what the provider reports it bills

@@ -167,3 +167,7 @@ async def test_tools_are_seen_as_they_begin_and_end(executor: Executor) -> None:
         ("flaky", None, None),
         ("flaky", "error", "out of paper"),
     ]
+    began, ended, *others = [tool.use_id for tool in run.of(ToolUsed)]
+    assert began == ended
+    assert began not in others
+    assert {tool.position for tool in run.of(ToolUsed)} == {1}

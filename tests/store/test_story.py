@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from crewtop.model.detail import TaskDetail, Tied
+from crewtop.model.ledger import ToolEntry
 from crewtop.model.operations import Action, Target
 from crewtop.model.task import NewTask, RunOutcome, Ties
-from crewtop.store import console, lease, limits, producer
+from crewtop.store import console, lease, ledger, limits, producer
 from crewtop.store.database import Database, statement
 from tests.store.helpers import act, beat, end, one, put, take, task
 
@@ -46,6 +48,24 @@ async def test_a_story_names_what_it_fanned_out(database: Database) -> None:
     ties = (await story(database, parent)).ties
     assert ties.children == (Tied("b", first, "pending"), Tied("c", second, "pending"))
     assert (await story(database, first)).ties.parent_id == parent
+
+
+async def test_uses_of_tools_are_kept_as_they_begin_and_end_and_go_with_their_task(database: Database) -> None:
+    await put(database, "a", "a")
+    claim, other = await take(database, limit=2)
+    begun = ToolEntry(claim.run_id, claim.task_id, 1, 2, "search", "started", None, 3.0, None)
+    await ledger.record_tools(database, [begun, replace(begun, number=2, tool="read")])
+    await ledger.record_tools(database, [replace(begun, outcome="error", error="no such page", seconds=2.5)])
+    await ledger.record_tools(database, [replace(begun, outcome="ok")])  # an end is final
+    await ledger.record_tools(database, [replace(begun, run_id=other.run_id, number=9)])  # under the fence of its run
+    found = (await story(database, claim.task_id)).tools
+    assert [(use.number, use.tool, use.outcome, use.error, use.seconds) for use in found] == [
+        (1, "search", "error", "no such page", 2.5),
+        (2, "read", "started", None, None),
+    ]
+    await end(database, claim, RunOutcome.COMPLETED)
+    await database.fetch("delete_tasks", [claim.task_id])
+    assert await one(database, "SELECT count(*) FROM crewtop.tool_uses") == 0
 
 
 async def test_a_story_names_what_was_run_again(database: Database) -> None:

@@ -12,7 +12,7 @@ from functools import cache
 
 from crewtop.model.allowance import AllowanceState
 from crewtop.model.budgets import BudgetRow
-from crewtop.model.detail import CallRow, Excerpt, HistoryRow, RunRow, StepRow, TaskDetail, TaskPage, TaskRow
+from crewtop.model.detail import CallRow, Excerpt, HistoryRow, RunRow, StepRow, TaskDetail, TaskPage, TaskRow, ToolRow
 from crewtop.model.failures import FailureGroup, Failures
 from crewtop.model.filters import TaskFilter
 from crewtop.model.live import Happening, Happenings, LogLine, Transition
@@ -424,6 +424,9 @@ STUCK = TaskDetail(
         HistoryRow(4, ago(252), "retry", "running", 9_120, "worker db2-19aa04", None),
     ),
     calls_total=4,
+    tools=(
+        ToolRow(9_044, 1, 1, "search_knowledge_base", "ok", None, ago(380), 8.5),
+    ),
 )  # fmt: skip
 
 COMPLETED = TaskDetail(

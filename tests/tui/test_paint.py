@@ -44,7 +44,8 @@ def test_the_changed_pieces_laid_over_the_old_line_make_the_new_one(old: Line, n
     for start, end in changes(old, new, CELLS):
         at, spans = between(new.spans, start, min(end, CELLS))
         laid = painted(Line(spans))[: cell_len("".join(span.text for span in spans))]
-        assert at <= start and at + len(laid) >= min(end, CELLS)
+        assert at <= start
+        assert at + len(laid) >= min(end, CELLS)
         cells[at : at + len(laid)] = laid
     assert cells[:CELLS] == painted(new)
 

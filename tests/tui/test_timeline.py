@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from crewtop.model.detail import TaskDetail
+from crewtop.model.detail import TaskDetail, ToolRow
 from crewtop.tui.manner import Manner
 from crewtop.tui.paint import width
 from crewtop.tui.views.bars import CALLS_APART, bars
@@ -42,10 +42,11 @@ def test_the_timeline_tells_runs_waits_steps_and_what_was_kept() -> None:
 
 
 def test_calls_stand_inside_their_step() -> None:
-    assert told(STUCK, calls=True)[:6] == [
+    assert told(STUCK, calls=True)[:7] == [
         ("run 1  db1-7c2e91", "2m04s"),
         ("Researcher", "54s"),
         ("gpt-4.1", "9.2s"),
+        ("tool search_knowledge_base", "8.5s"),
         ("gpt-4.1", "14s"),
         ("Analyst", "1m09s"),
         ("gpt-4.1", "1m"),
@@ -91,8 +92,34 @@ def test_what_does_not_run_now_says_what_it_waits_for(status: str, label: str) -
     assert told(detail)[-1][0] == label
 
 
+def used(number: int, at: float, seconds: float | None = 1.0, **changes: object) -> ToolRow:
+    return replace(ToolRow(9_190, number, 1, "look_up_order", "ok", None, ago(at), seconds), **changes)  # type: ignore[arg-type]
+
+
+def test_tools_stand_among_the_calls_as_they_followed_each_other() -> None:
+    calls = (call(9_190, 1, "Order clerk", 126, 2.0), call(9_190, 1, "Order clerk", 110, 4.0))
+    detail = replace(COMPLETED, calls=calls, tools=(used(1, 120), used(2, 119, outcome="error", error="no such order")))
+    assert [label for label, _ in told(detail, calls=True)][-4:] == [
+        "gpt-4.1", "tool look_up_order", "tool look_up_order", "gpt-4.1",
+    ]  # fmt: skip
+    assert "╌" in drawn(detail, 120)[-2]
+    assert "tool" not in "".join(drawn(detail, 120, calls=False))
+
+
+def test_many_uses_of_tools_share_one_row() -> None:
+    detail = replace(COMPLETED, tools=tuple(used(n, 126 - 2 * n) for n in range(1, CALLS_APART + 2)))
+    assert ("7 uses of tools", "7s") in told(detail, calls=True)
+
+
+def test_a_tool_that_is_used_now_has_an_open_end_and_needs_no_line_of_its_own() -> None:
+    tool = ToolRow(9_120, 1, 2, "read_page", "started", None, ago(20), None)
+    detail = replace(STUCK, task=replace(STUCK.task, activity="tool read_page"), calls=(), tools=(tool,))
+    assert told(detail, calls=True)[-1] == ("tool read_page", "20s")
+    assert "now" not in "".join(drawn(detail, 120))
+
+
 def test_the_tool_that_is_used_now_is_told_as_far_as_it_is_known() -> None:
-    detail = replace(STUCK, task=replace(STUCK.task, activity="tool lookup_order"), calls=())
+    detail = replace(STUCK, task=replace(STUCK.task, activity="tool lookup_order"), calls=(), tools=())
     row = drawn(detail, 80)[-1]
     assert "now" in row
     assert "tool lookup_order" in row

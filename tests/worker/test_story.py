@@ -19,9 +19,9 @@ from crewtop.model.events import (
     StepStarted,
     ToolUsed,
 )
-from crewtop.model.ledger import CallEntry, Progress, StepEntry
+from crewtop.model.ledger import CallEntry, Progress, StepEntry, ToolEntry
 from crewtop.model.task import Claim, RunOutcome
-from crewtop.worker.story import Story
+from crewtop.worker.story import MOST_TOOLS, Story
 from crewtop.worker.verdict import Backoff, Ending, verdict
 
 CLAIM = Claim(7, 70, "default", "order", "{}")
@@ -109,6 +109,27 @@ def test_steps_and_tools_move_the_progress_clock() -> None:
         "starting", "thinking", "tool search", "LLM call to gpt-4.1", None,
     ]  # fmt: skip
     assert all(entry.step_count == 2 for entry in progress)
+
+
+def test_uses_of_tools_are_told_as_they_begin_and_end() -> None:
+    told = entries(
+        ToolUsed(1.0, "search", None, use_id="a", position=1),
+        ToolUsed(2.0, "search", None, use_id="b", position=1),
+        ToolUsed(5.0, "search", "error", "no such page", use_id="a", position=1),
+        ToolUsed(6.0, "search", "ok", use_id="another event's id"),
+        ToolUsed(7.0, "never begun", "ok", use_id="c"),
+    )
+    assert [(e.number, e.tool, e.outcome, e.error, e.seconds) for e in told if isinstance(e, ToolEntry)] == [
+        (1, "search", "started", None, None),
+        (2, "search", "started", None, None),
+        (1, "search", "error", "no such page", 4.0),
+        (2, "search", "ok", None, 4.0),
+    ]
+
+
+def test_of_a_run_that_goes_round_in_circles_the_first_uses_of_tools_are_kept() -> None:
+    told = entries(*(ToolUsed(float(n), "search", None, use_id=str(n)) for n in range(MOST_TOOLS + 50)))
+    assert len([entry for entry in told if isinstance(entry, ToolEntry)]) == MOST_TOOLS
 
 
 def test_texts_that_postgres_cannot_hold_are_replaced_on_the_way() -> None:

@@ -1,4 +1,4 @@
-"""What a timeline shows: each wait, run, step and LLM call of a task as a bar."""
+"""What a timeline shows: each wait, run, step, LLM call and use of a tool as a bar."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from crewtop import words
-from crewtop.model.detail import CallRow, RunRow, StepRow, TaskDetail
+from crewtop.model.detail import CallRow, RunRow, StepRow, TaskDetail, ToolRow
 from crewtop.model.money import total
 from crewtop.model.task import TaskStatus
 from crewtop.tui.manner import Manner, safe
 from crewtop.tui.paint import Role
 
 CALLS_APART = 6
-"""A step with more LLM calls than this shows them in one row."""
+"""A step with more LLM calls than this shows them in one row; likewise its uses of tools."""
 
 SHORTEST_WAIT_SECONDS = 0.5
 """Waits shorter than this are not worth a bar."""
@@ -23,13 +23,14 @@ SHORTEST_WAIT_SECONDS = 0.5
 _RUN_ROLES: dict[str, Role] = {"running": "moving", "completed": "moving", "interrupted": "watch", "returned": "watch"}
 _RUN_ROLES |= {"throttled": "watch", "cancelled": "muted", "superseded": "muted"}
 _STEP_ROLES: dict[str, Role] = {"completed": "link", "running": "moving"}
+_TOOL_ROLES: dict[str, Role] = {"ok": "accent", "started": "moving"}
 _CALL_ROLES: dict[str, Role] = {"ok": "link", "started": "moving", "rate_limited": "watch"}
 
 
 class Key(NamedTuple):
-    """What a row of a story stands for: kind is run, step, call or calls.
+    """What a row of a story stands for: kind is run, step, call, calls, tool or tools.
 
-    name is a step's position, or the id of a call, the first one of several;
+    name is a step's position, the id of a call, or the number of a tool's use, the first one of several;
     table tells the row of a call in the table from the one in the timeline.
     """
 
@@ -40,7 +41,10 @@ class Key(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A stretch of time. picture is '░' for waiting, '█' for a run, '▅' for a step, '─' for an LLM call."""
+    """A stretch of time.
+
+    picture is '░' for waiting, '█' for a run, '▅' for a step, '─' for an LLM call, '╌' for a tool.
+    """
 
     start: datetime
     end: datetime
@@ -83,7 +87,7 @@ class Bar:
 
 
 def bars(detail: TaskDetail, manner: Manner, *, calls: bool = False) -> list[Bar]:
-    """The rows of a task's timeline, oldest first; with its LLM calls if calls."""
+    """The rows of a task's timeline, oldest first; with its LLM calls and tools if calls."""
     found: list[Bar] = []
     free, label = detail.task.created_at, "waiting"
     for number, run in enumerate(sorted(detail.runs, key=lambda run: run.claimed_at), start=1):
@@ -124,21 +128,30 @@ def _run_bar(number: int, run: RunRow, end: datetime, detail: TaskDetail, manner
 
 
 def _within(run: RunRow, end: datetime, detail: TaskDetail, manner: Manner, with_calls: bool) -> list[Bar]:
-    """The steps of a run, each with its calls; before them the calls that belong to no step."""
+    """The steps of a run, each with its calls and tools; before them those that belong to no step."""
     steps = [step for step in detail.steps if step.run_id == run.id]
     calls = [call for call in detail.calls if call.run_id == run.id] if with_calls else []
-    numbers = {step.position for step in steps}
-    found = _calls([call for call in calls if call.step_position not in numbers], end, manner)
+    tools = [tool for tool in detail.tools if tool.run_id == run.id] if with_calls else []
+    numbers = {step.position: step.position for step in steps}
+
+    def inside(position: int | None) -> list[Bar]:
+        own = [call for call in calls if numbers.get(call.step_position or 0) == position]
+        used = [tool for tool in tools if numbers.get(tool.step_position or 0) == position]
+        return sorted([*_calls(own, end, manner), *_tools(used, end, manner)], key=lambda bar: bar.start)
+
+    found = inside(None)
     for step in steps:
-        found.append(_step_bar(step, run, end, detail, manner))
-        found += _calls([call for call in calls if call.step_position == step.position], end, manner)
-    if run.finished_at is None and not any(call.outcome == "started" for call in calls):
+        found += [_step_bar(step, run, end, detail, manner), *inside(step.position)]
+    if run.finished_at is None and "started" not in {
+        *(call.outcome for call in calls),
+        *(tool.outcome for tool in tools),
+    }:
         found += _now(run, detail)
     return found
 
 
 def _now(run: RunRow, detail: TaskDetail) -> list[Bar]:
-    """What a run does now. Only this much is known of the tools that it uses."""
+    """What a run does now, where no bar says it."""
     activity = detail.task.activity
     if not activity:
         return []
@@ -174,6 +187,33 @@ def _calls(calls: Sequence[CallRow], end: datetime, manner: Manner) -> list[Bar]
         return [_call_bar([call], own, safe(call.model), manner) for call, own in zip(calls, pieces, strict=True)]
     everything = tuple(piece for own in pieces for piece in own)
     return [_call_bar(calls, everything, f"{words.count(len(calls))} calls", manner)]
+
+
+def _tools(tools: Sequence[ToolRow], end: datetime, manner: Manner) -> list[Bar]:
+    """The uses of tools in a step: a row for each, or one for all of them."""
+    pieces = [_tool_piece(tool, end) for tool in tools]
+    if len(tools) <= CALLS_APART:
+        named = zip(tools, pieces, strict=True)
+        return [_tool_bar("tool", [tool], (own,), f"tool {safe(tool.tool)}", manner) for tool, own in named]
+    return [_tool_bar("tools", tools, tuple(pieces), f"{words.count(len(tools))} uses of tools", manner)]
+
+
+def _tool_piece(tool: ToolRow, end: datetime) -> Piece:
+    goes_on = tool.seconds is None
+    stop = end if goes_on else min(end, tool.started_at + timedelta(seconds=tool.seconds or 0.0))
+    return Piece(tool.started_at, max(stop, tool.started_at), "╌", _TOOL_ROLES.get(tool.outcome, "wrong"), goes_on)
+
+
+def _tool_bar(kind: str, tools: Sequence[ToolRow], pieces: tuple[Piece, ...], label: str, manner: Manner) -> Bar:
+    outcome = next((tool.outcome for tool in tools if tool.outcome != "ok"), "ok")
+    return Bar(
+        f"    {label}",
+        pieces,
+        words.glyph(outcome, ascii=manner.ascii_only),
+        words.duration(sum((piece.end - piece.start).total_seconds() for piece in pieces)),
+        "",
+        Key(kind, tools[0].run_id, str(tools[0].number)),
+    )
 
 
 def _call_pieces(before: CallRow | None, call: CallRow, end: datetime) -> tuple[Piece, ...]:

@@ -1,9 +1,9 @@
-"""All that is known of one step or of one LLM call, as a text to read."""
+"""All that is known of one step, of one LLM call or of tools that were used, as a text to read."""
 
 from __future__ import annotations
 
 from crewtop import words
-from crewtop.model.detail import CallRow, StepRow, TaskDetail
+from crewtop.model.detail import CallRow, StepRow, TaskDetail, ToolRow
 from crewtop.tui.manner import Manner
 from crewtop.tui.views.bars import Key
 
@@ -11,10 +11,19 @@ NAME_CELLS = 16
 
 
 def sheet(detail: TaskDetail, key: Key, manner: Manner) -> str | None:
-    """The text for a step or a call, not yet safe to show; None where it is gone from what is loaded."""
+    """The text for a step, a call or tools, not yet safe to show; None where it is gone from what is loaded."""
     if key.kind == "call":
         call = next((c for c in detail.calls if (c.run_id, c.call_id) == (key.run_id, key.name)), None)
         return _call(call, detail, manner) if call is not None else None
+    if key.kind in ("tool", "tools"):
+        tool = next((t for t in detail.tools if (t.run_id, str(t.number)) == (key.run_id, key.name)), None)
+        return (
+            None
+            if tool is None
+            else _tool(tool, detail, manner)
+            if key.kind == "tool"
+            else _tools(tool, detail, manner)
+        )
     step = next((s for s in detail.steps if (s.run_id, str(s.position)) == (key.run_id, key.name)), None)
     return _step(step, detail, manner) if step is not None else None
 
@@ -41,6 +50,26 @@ def _call(call: CallRow, detail: TaskDetail, manner: Manner) -> str:
         "call": call.call_id,
     }
     return _told(facts)
+
+
+def _tool(tool: ToolRow, detail: TaskDetail, manner: Manner) -> str:
+    facts = {
+        "tool": tool.tool,
+        "outcome": "" if tool.outcome == "started" else tool.outcome,
+        "error": tool.error or "",
+        "run": _run(tool.run_id, detail),
+        "step": str(tool.step_position) if tool.step_position is not None else "none",
+        "began": manner.stamp(tool.started_at),
+        "took": words.duration(tool.seconds) if tool.seconds is not None else "it has no end",
+    }
+    return _told(facts)
+
+
+def _tools(first: ToolRow, detail: TaskDetail, manner: Manner) -> str:
+    """Those of the same step of the same run, one below the other."""
+    place = first.run_id, first.step_position
+    used = [_tool(tool, detail, manner) for tool in detail.tools if (tool.run_id, tool.step_position) == place]
+    return "\n\n".join(used)
 
 
 def _step(step: StepRow, detail: TaskDetail, manner: Manner) -> str:
