@@ -14,7 +14,8 @@ from crewtop.live.fast_lane import FastLane
 from crewtop.model.budgets import still_held
 from crewtop.model.errors import Refused
 from crewtop.model.live import DELETED, UNKNOWN, Change, Changes, let_go
-from crewtop.model.operations import Action, Item, Matching, Operation, OperationResult, Order, Target
+from crewtop.model.operations import Action, Matching, Operation, OperationResult, Order, Target
+from crewtop.model.refusals import Item
 from crewtop.model.stuck import NO_PROGRESS_SECONDS
 from crewtop.model.task import TaskStatus
 from crewtop.store import batch, budgets, limits

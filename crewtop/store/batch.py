@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import asyncpg
 
-from crewtop.model.operations import RULES, Action, Item, Operation, Refusal, key_held, lacking, refusal, takes_a_key
+from crewtop.model.operations import RULES, Action, Operation
+from crewtop.model.refusals import Item, Refusal, key_held, lacking, refusal, takes_a_key
 from crewtop.model.task import Settled, TaskStatus, ready_queues
 from crewtop.store import dependents
 from crewtop.store.database import Database, statement
