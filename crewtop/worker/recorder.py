@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TypeVar
 
 import structlog
 
 from crewtop.model.backoff import pause
 from crewtop.model.errors import CrewtopError
-from crewtop.model.ledger import CallEntry, KeptSteps, Progress, StepEntry, ToolEntry
 from crewtop.model.task import Finish, Finished
 from crewtop.store import lease, ledger
 from crewtop.store.database import Database
+from crewtop.worker.pending import Pending, bare_entry, portions
 from crewtop.worker.story import Entry
 from crewtop.worker.telling import Telling
 
@@ -32,54 +32,7 @@ ENOUGH = 100
 FULL = 5_000
 """Entries that may wait; beyond it runs are held up until some are written."""
 
-PORTION = 1_000
-PORTION_CHARACTERS = 16 * 1024 * 1024
-"""What one statement carries at most, but for one entry that is larger by itself."""
-
 BACKOFF_SECONDS = (0.2, 10.0)
-
-
-@dataclass(slots=True)
-class _Pending:
-    """What waits to be written; later news of the same call, step or run replaces earlier ones."""
-
-    calls: dict[tuple[int, str], CallEntry] = field(default_factory=dict)
-    steps: dict[tuple[int, int], StepEntry] = field(default_factory=dict)
-    tools: dict[tuple[int, int], ToolEntry] = field(default_factory=dict)
-    kept: dict[int, KeptSteps] = field(default_factory=dict)
-    progress: dict[int, Progress] = field(default_factory=dict)
-    finishes: dict[int, tuple[Finish, bool]] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        marks = len(self.kept) + len(self.progress) + len(self.finishes)
-        return len(self.calls) + len(self.steps) + len(self.tools) + marks
-
-    def add(self, entry: Entry) -> None:
-        match entry:
-            case CallEntry():
-                self.calls[entry.run_id, entry.call_id] = entry
-            case StepEntry():
-                self.steps[entry.run_id, entry.position] = entry
-            case ToolEntry():
-                self.tools[entry.run_id, entry.number] = entry
-            case KeptSteps():
-                self.kept[entry.run_id] = entry
-            case Progress():
-                self.progress[entry.run_id] = _newest(self.progress.get(entry.run_id), entry)
-
-    def take_back(self, older: _Pending) -> None:
-        """Put back what could not be written, under what came since."""
-        self.calls = older.calls | self.calls
-        self.steps = older.steps | self.steps
-        self.tools = older.tools | self.tools
-        self.kept = older.kept | self.kept
-        self.finishes = older.finishes | self.finishes
-        self.progress = {
-            run_id: _newest(older.progress.get(run_id), self.progress[run_id])
-            if run_id in self.progress
-            else older.progress[run_id]
-            for run_id in older.progress.keys() | self.progress.keys()
-        }
 
 
 class Recorder:
@@ -101,7 +54,7 @@ class Recorder:
         self._service_levels = service_levels
         self._finished = finished
         self._telling = telling
-        self._pending = _Pending()
+        self._pending = Pending()
         self._writing: dict[int, tuple[Finish, bool]] = {}
         self._news = asyncio.Event()
         self._enough = asyncio.Event()
@@ -167,7 +120,7 @@ class Recorder:
         """Write everything that is pending; answers whether the database took it."""
         self._news.clear()
         self._enough.clear()
-        batch, self._pending = self._pending, _Pending()
+        batch, self._pending = self._pending, Pending()
         self._writing = batch.finishes  # unstored() must not forget a lease in between
         try:
             ended = await self._write(batch)
@@ -190,7 +143,7 @@ class Recorder:
         await self._finished(ended)
         return True
 
-    async def _write(self, batch: _Pending) -> list[Finished]:
+    async def _write(self, batch: Pending) -> list[Finished]:
         now = time.monotonic()
         await self._each(
             ledger.record_calls, [replace(e, started_ago=max(0.0, now - e.started_ago)) for e in batch.calls.values()]
@@ -207,7 +160,7 @@ class Recorder:
         )
         ended: list[Finished] = []
         if batch.finishes:
-            for reports in _portions([report for report, _ in batch.finishes.values()]):
+            for reports in portions([report for report, _ in batch.finishes.values()]):
                 ended += await self._finish(reports)
             killed = [run_id for run_id, (_, unanswered) in batch.finishes.items() if unanswered]
             if killed:
@@ -216,7 +169,7 @@ class Recorder:
 
     async def _each(self, write: Callable[[Database, Sequence[T]], Awaitable[None]], entries: list[T]) -> None:
         """Write entries together; if one spoils the batch, one by one, and the spoiler without what could spoil it."""
-        for portion in _portions(entries):
+        for portion in portions(entries):
             await self._portion(write, portion)
 
     async def _portion(self, write: Callable[[Database, Sequence[T]], Awaitable[None]], entries: list[T]) -> None:
@@ -229,7 +182,7 @@ class Recorder:
                 for entry in entries:
                     await self._portion(write, [entry])
                 return
-            bare = _bare_entry(entries[0])
+            bare = bare_entry(entries[0])
             log.error("an entry cannot be recorded as it is", entry=repr(entries[0])[:500], reason=_line(error))
             if bare != entries[0]:
                 await self._portion(write, [bare])
@@ -258,67 +211,12 @@ class Recorder:
             self._room.clear()
 
 
-def _newest(old: Progress | None, new: Progress) -> Progress:
-    if old is None:
-        return new
-    return replace(
-        new,
-        step_position=new.step_position if new.step_position is not None else old.step_position,
-        agent=new.agent if new.agent is not None else old.agent,
-    )
-
-
 def _bare(report: Finish, why: str) -> Finish:
     """The same end without anything that the database could refuse."""
     note = f"the result or error could not be stored: {why}".encode("ascii", "backslashreplace").decode()
     return report._replace(
         result=None, error_type=None, error=note[:500], traceback=None, log_tail=None, delay_seconds=0.0
     )
-
-
-def _bare_entry(entry: T) -> T:
-    """The same news without texts and without a price that the database could refuse; a call stays a call."""
-    match entry:
-        case CallEntry():
-            unknown = "unknown: the call could not be recorded as it was"
-            return replace(
-                entry, agent=None, usage=None, finish_reason=None, error=None, cost=None, price_source=unknown,
-                route=None, context_cut=None, key_tail=None,
-            )  # fmt: skip
-        case StepEntry():
-            return replace(entry, agent=None, description=None, output=None, error=None, receipt=None)
-        case ToolEntry():
-            return replace(entry, tool="a tool", error=None)
-        case Progress():
-            return replace(entry, agent=None, activity=None)
-    return entry
-
-
-def _portions(entries: list[T]) -> Iterator[list[T]]:
-    """Entries in portions that one statement can carry: by number and by the length of their texts."""
-    portion: list[T] = []
-    size = 0
-    for entry in entries:
-        length = _length(entry)
-        if portion and (len(portion) >= PORTION or size + length > PORTION_CHARACTERS):
-            yield portion
-            portion, size = [], 0
-        portion.append(entry)
-        size += length
-    if portion:
-        yield portion
-
-
-def _length(entry: object) -> int:
-    """How many characters of text an entry brings."""
-    match entry:
-        case Finish():
-            texts = (entry.result, entry.error, entry.traceback, entry.log_tail)
-        case StepEntry():
-            texts = (entry.description, entry.output, entry.error, entry.receipt)
-        case _:
-            return 0
-    return sum([len(text) for text in texts if text])
 
 
 def _line(error: BaseException) -> str:
