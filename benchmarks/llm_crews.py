@@ -76,6 +76,31 @@ def second() -> Crew:
     return _one(adviser, "Customer: {customer}\nTopic: order {order_id}")
 
 
+def waits() -> Crew:
+    """A crew of three calls, one after another: two agents who share a model. Inputs: topic, audience."""
+    roles = ("Researcher", "Analyst", "Researcher")
+    agents = {
+        role: Agent(role=role, goal="Find out about {topic}", backstory="You read a lot.", llm=_shared("gpt-4.1-mini"))
+        for role in dict.fromkeys(roles)
+    }
+    tasks = [
+        Task(
+            name=f"part {number}",
+            description="Part " + str(number) + " for {audience}.\nTopic: {topic}",
+            expected_output="Three findings",
+            agent=agents[role],
+        )
+        for number, role in enumerate(roles, start=1)
+    ]
+    return Crew(agents=list(agents.values()), tasks=tasks)
+
+
+@cache
+def _shared(model: str) -> LLM:
+    """Made once a process, as most crews do with their models: each takes 50 ms of CPU and more, for TLS alone."""
+    return LLM(model=f"openai/{model}", base_url=os.environ["CREWTOP_DEMO_PROVIDER"], api_key="simulated")
+
+
 def _one(agent: Agent, description: str) -> Crew:
     task = Task(name="answer", description=description, expected_output="A short answer", agent=agent)
     return Crew(agents=[agent], tasks=[task])

@@ -37,7 +37,7 @@ calls = "benchmarks.llm_crews:calls"
 calls_later = "benchmarks.llm_crews:calls_later"
 desk = "benchmarks.llm_crews:desk"
 second = "benchmarks.llm_crews:second"
-briefing = "crewtop.demo.crews:briefing"
+waits = "benchmarks.llm_crews:waits"
 
 [worker]
 lease_seconds = 3

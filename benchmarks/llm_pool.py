@@ -67,12 +67,12 @@ def _plain(at: Place, crews: int) -> tuple[float, float]:
 def _one_by_one(crews: int) -> tuple[float, float]:
     """A first crew warms up what later ones need no more, and is not counted."""
     os.environ.setdefault("CREWAI_TRACING_ENABLED", "false")
-    from crewtop.demo.crews import briefing
+    from benchmarks.llm_crews import waits
 
-    briefing().kickoff(inputs=next(_inputs(1)))
+    waits().kickoff(inputs=next(_inputs(1)))
     began, cpu = time.perf_counter(), time.process_time()
     for inputs in _inputs(crews):
-        briefing().kickoff(inputs=inputs)
+        waits().kickoff(inputs=inputs)
     return (time.perf_counter() - began) / crews, (time.process_time() - cpu) / crews
 
 
@@ -112,7 +112,7 @@ async def _pooled(at: Place, crews: int, slots: int) -> tuple[float, float]:
     await at.until_up()
     before = at.cpu_seconds()
     async with at.queue() as queue:
-        await queue.enqueue_many([Task("briefing", inputs) for inputs in _inputs(crews)])
+        await queue.enqueue_many([Task("waits", inputs) for inputs in _inputs(crews)])
     await at.until("NOT EXISTS (SELECT FROM crewtop.tasks WHERE finished_at IS NULL)")
     [row] = await at.sql(
         "SELECT extract(epoch FROM max(finished_at) - min(claimed_at))::float8 AS seconds FROM crewtop.runs"
