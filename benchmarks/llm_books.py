@@ -201,7 +201,11 @@ async def _measure(at: Place, simulated: Provider, calls: int, draw: random.Rand
         [("what", "provider", "ledger", "difference"), *_rows(found, total)],
     )
     print(f"\nOf answers that a kill cut off the provider bills ${found.lost_dollars:f}, which no client can know.")
-    return bool(found.wrong) or Decimal(total["known"]) != found.ledger.dollars or total["unknown"] != found.unknown
+    return (
+        bool(found.wrong)
+        or Decimal(total["known_usd"]) != found.ledger.dollars
+        or total["unknown_calls"] != found.unknown
+    )
 
 
 def _rows(found: Comparison, total: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -215,14 +219,19 @@ def _rows(found: Comparison, total: Mapping[str, Any]) -> Iterator[tuple[str, ..
     yield (
         "dollars by `crewtop cost`",
         "",
-        f"{Decimal(total['known']):f}",
-        f"{Decimal(total['known']) - there.dollars:f}",
+        f"{Decimal(total['known_usd']):f}",
+        f"{Decimal(total['known_usd']) - there.dollars:f}",
     )
     for what in UNKNOWN:
         yield _row(f"unknown: {what}", there.calls.get(what, 0), here.calls.get(what, 0))
     before = here.calls.get("killed before it went out", 0)
     yield ("unknown: let out, and killed before it went out", "", f"{before:,}", "")
-    yield ("unknown by `crewtop cost`", "", f"{total['unknown']:,}", f"{total['unknown'] - found.unknown:,}")
+    yield (
+        "unknown by `crewtop cost`",
+        "",
+        f"{total['unknown_calls']:,}",
+        f"{total['unknown_calls'] - found.unknown:,}",
+    )
     yield _row("calls that only one of the two has", *(s.calls.get("in one of the two only", 0) for s in (there, here)))
     yield ("calls that differ in anything", "", f"{len(found.wrong):,}", "")
 

@@ -23,10 +23,16 @@ class Part(StrEnum):
 
 
 @reading.command()
-def snapshot(context: typer.Context, as_json: JsonFlag = False) -> None:
+def snapshot(
+    context: typer.Context,
+    as_json: JsonFlag = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --json instead.")] = False,
+) -> None:
     """Print everything that the screen shows, once."""
-    from crewtop.commands.read import print_snapshot
+    from crewtop.commands.read import print_snapshot, print_snapshot_schema
 
+    if schema:
+        raise typer.Exit(print_snapshot_schema())
     raise typer.Exit(run(print_snapshot(configuration(context), as_json=as_json)))
 
 

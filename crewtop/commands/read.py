@@ -15,7 +15,7 @@ from crewtop.model.detail import Body
 from crewtop.model.errors import Refused
 from crewtop.model.filters import expand, known_sort, parse
 from crewtop.monitor.monitor import Monitor
-from crewtop.plain import snapshot_text, task_text, tasks_text, to_json
+from crewtop.plain import snapshot_document, snapshot_text, task_text, tasks_text, to_json
 from crewtop.stores import stores
 from crewtop.text import masked_body, shown
 
@@ -30,7 +30,15 @@ async def print_snapshot(configuration: Configuration, *, as_json: bool) -> int:
     """Print one snapshot; answers the exit code."""
     async with monitor(configuration) as reader:
         picture = await reader.snapshot()
-    put_out(to_json(picture) if as_json else snapshot_text(picture, width=width(), ascii=ascii_only()))
+    put_out(snapshot_document(picture) if as_json else snapshot_text(picture, width=width(), ascii=ascii_only()))
+    return 0
+
+
+def print_snapshot_schema() -> int:
+    """Print the JSON Schema of a snapshot; answers the exit code."""
+    from crewtop.plain.schema import snapshot_schema
+
+    put_out(snapshot_schema())
     return 0
 
 

@@ -36,7 +36,7 @@ async def test_no_call_differs_whatever_is_killed(
     assert sum(kills.values()) > 0
     assert found.ledger.calls["answered"] > 200
     assert min(found.ledger.tokens.values()) > 0
-    assert (total["known"], total["unknown"]) == (str(found.provider.dollars), found.unknown)
+    assert (total["known_usd"], total["unknown_calls"]) == (str(found.provider.dollars), found.unknown)
 
 
 async def test_a_call_is_on_record_before_the_provider_sees_it(

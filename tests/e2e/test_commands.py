@@ -91,7 +91,7 @@ async def test_the_snapshot_as_json_has_every_field_and_no_secret(site: Site) ->
         picture
     )
     assert picture["queues"][0]["ready"] == 1
-    assert picture["queues"][0]["wait"]["p95"] is None
+    assert picture["queues"][0]["wait"]["p95_seconds"] is None
 
 
 @pytest.mark.parametrize(

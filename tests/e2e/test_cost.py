@@ -76,10 +76,10 @@ async def test_every_providers_usage_is_on_the_bill_to_the_last_digit(site: Site
     for event in (CallStarted(3.0, "s", "openai", "a", None, None), CallEnded(4.0, "s", "ok", None)):
         await ledger.record_calls(site.database, [e for e in story.tell(event) if isinstance(e, CallEntry)])
     found = await cost(site, "--by", "model")
-    told = {row["name"].partition("/")[2]: Decimal(row["cost"]["known"]) for row in found["rows"]}
+    told = {row["name"].partition("/")[2]: Decimal(row["cost"]["known_usd"]) for row in found["rows"]}
     assert told == {model: Decimal(amount) for model, amount in COSTS.items()}
-    assert found["total"]["unknown"] == 1
-    assert Decimal(found["total"]["known"]) == sum(map(Decimal, COSTS.values()))
+    assert found["total"]["unknown_calls"] == 1
+    assert Decimal(found["total"]["known_usd"]) == sum(map(Decimal, COSTS.values()))
     assert await site.sql("SELECT cost FROM crewtop.tasks") == sum(map(Decimal, COSTS.values()))
     assert await site.sql("SELECT array_agg(call_id) FROM crewtop.llm_calls WHERE clamped") == ["e"]
     _, out, _ = await site.crewtop("cost")
@@ -103,7 +103,7 @@ async def test_sums_say_what_failed_of_them_in_text_csv_and_json(site: Site) -> 
     rows = {row["crew"]: row for row in csv.DictReader(io.StringIO(out))}
     assert (rows["b"]["cost_usd"], rows["b"]["unpriced_calls"], rows["b"]["failed_cost_usd"]) == ("0.5", "1", "0.5")
     for by in ("crew", "model", "queue", "step", "day"):
-        assert Decimal((await cost(site, "--by", by))["total"]["known"]) == Decimal("1.75")
+        assert Decimal((await cost(site, "--by", by))["total"]["known_usd"]) == Decimal("1.75")
     code, _, err = await site.crewtop("cost", "--since", "soon")
     assert (code, "--since 'soon' is no duration" in err) == (2, True)
 
@@ -124,7 +124,7 @@ async def test_past_calls_are_priced_again_once_it_is_said_so(site: Site) -> Non
     _, out, _ = await site.crewtop("cost", "repricings", "--json")
     newest, first = json.loads(out)
     assert (newest["sums"], first["sums"][0]["before"], first["sums"][0]["after"]) == ([], "2", "3")
-    assert Decimal((await cost(site))["total"]["known"]) == 3
+    assert Decimal((await cost(site))["total"]["known_usd"]) == 3
 
 
 async def test_what_another_model_would_have_cost(site: Site) -> None:

@@ -17,13 +17,13 @@ from crewtop.plain import to_json
 
 
 def test_each_kind_of_value() -> None:
-    assert to_json(Money(Decimal("0.0000001"), 1, 2)) == {"known": "0.0000001", "unknown": 1, "calls": 2}
+    assert to_json(Money(Decimal("0.0000001"), 1, 2)) == {"known_usd": "0.0000001", "unknown_calls": 1, "calls": 2}
     assert (
         to_json(datetime(2026, 3, 14, 16, 2, 11, 500_000, timezone(timedelta(hours=2))))
         == "2026-03-14T14:02:11.500000Z"
     )
     assert to_json([TaskStatus.FAILED, Priority.HIGH, None, True, 3, 0.5]) == ["failed", 2, None, True, 3, 0.5]
-    assert to_json(Percentiles()) == {"n": 0, "p50": None, "p95": None, "p99": None}
+    assert to_json(Percentiles()) == {"n": 0, "p50_seconds": None, "p95_seconds": None, "p99_seconds": None}
 
 
 def test_what_is_not_finite_is_unknown() -> None:
@@ -54,7 +54,7 @@ def test_a_snapshot_survives_the_way_through_json_in_ascii() -> None:
     back = json.loads(text)
     assert back["queues"][0]["name"] == queue.name
     assert back["queues"][0]["no_worker"] == ["a", "b"]
-    assert back["queues"][0]["oldest"] is None
+    assert back["queues"][0]["oldest_seconds"] is None
     assert back["at"] == "2026-03-14T00:00:00Z"
 
 
