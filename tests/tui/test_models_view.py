@@ -70,7 +70,7 @@ def test_the_top_tells_the_sum_its_price_the_failures_the_unpriced_and_what_is_t
         "failed tasks ≥ $2.07",
         "today ≥ $38.60",
         "≥ $71.90 by midnight UTC if it goes on as the last hour",
-        "7 calls have no price: gpt-4.1, house-model",
+        "7 calls at unknown cost: gpt-4.1, house-model",
     ):
         assert words in text
 

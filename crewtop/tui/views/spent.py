@@ -71,14 +71,14 @@ def _today_parts(spent: Spending, manner: Manner) -> list[Part]:
 
 
 def _unpriced(spent: Spending) -> str:
-    """How many calls have no price, and which models they went to: what is to be mended in the price list."""
+    """How many calls have an unknown cost, since they told no usage or have no price, and which models they went to."""
     models = [usage for usage in spent.models if usage.cost.unknown]
     if not spent.total.unknown:
         return ""
     named = ", ".join(safe(usage.model) for usage in models[:NAMED])
     more = f" and {words.count(len(models) - NAMED)} more" if len(models) > NAMED else ""
-    calls = "call has" if spent.total.unknown == 1 else "calls have"
-    return f"{words.count(spent.total.unknown)} {calls} no price{f': {named}{more}' if named else ''}"
+    calls = "call" if spent.total.unknown == 1 else "calls"
+    return f"{words.count(spent.total.unknown)} {calls} at unknown cost{f': {named}{more}' if named else ''}"
 
 
 def _bars(title: str, spent: Sequence[SpentIn], seconds: float, aside: str, manner: Manner) -> Chart | None:
