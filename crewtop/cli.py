@@ -11,6 +11,7 @@ import typer
 
 from crewtop.__main__ import DONE, terminal
 from crewtop.cli_acting import acting
+from crewtop.cli_machines import machines
 from crewtop.cli_money import money
 from crewtop.cli_reading import reading
 from crewtop.cli_shared import configuration, run
@@ -28,6 +29,7 @@ app.add_typer(database_commands, name="db")
 app.add_typer(reading)
 app.add_typer(acting)
 app.add_typer(money)
+app.add_typer(machines)
 
 # Flags that are meant alike before and after a command, and whether a value follows.
 EVERYWHERE = {
