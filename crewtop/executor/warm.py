@@ -9,7 +9,7 @@ import openai.resources.chat.completions  # 485 modules
 from crewai import LLM, Agent, Crew, Task
 from crewai.events import AgentExecutionCompletedEvent, AgentExecutionErrorEvent, AgentExecutionStartedEvent
 
-from crewtop.executor import crews, listener, memory
+from crewtop.executor import crews, listener, memory, tls
 from crewtop.llm import around, fit
 
 __all__ = ["around", "build_crew", "crewai", "crews", "listener", "memory", "openai"]
@@ -20,6 +20,7 @@ def build_crew() -> None:
 
     And look up a model's window, which reads a list that takes 0.4 s.
     """
+    tls.share_contexts()
     fit.listed_window("openai", "gpt-4.1-mini")
     llm = LLM(model="openai/gpt-4.1-mini", base_url="http://127.0.0.1:9/v1", api_key="none")
     agent = Agent(role="-", goal="-", backstory="-", llm=llm)
