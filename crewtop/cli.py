@@ -11,6 +11,7 @@ import typer
 
 from crewtop.__main__ import DONE, terminal
 from crewtop.cli_acting import acting
+from crewtop.cli_alerts import alert_commands
 from crewtop.cli_machines import machines
 from crewtop.cli_money import money
 from crewtop.cli_reading import reading
@@ -26,6 +27,7 @@ app = typer.Typer(
 )
 database_commands = typer.Typer(no_args_is_help=True, help="The database's schema: create, check, upgrade; roles.")
 app.add_typer(database_commands, name="db")
+app.add_typer(alert_commands, name="alerts")
 app.add_typer(reading)
 app.add_typer(acting)
 app.add_typer(money)
@@ -134,12 +136,14 @@ def worker(
     log_json: Annotated[bool, typer.Option("--log-json", help="Log a JSON object a line.")] = False,
 ) -> None:
     """Run crews until told to stop. SIGTERM or Ctrl-C drains, a second one hurries."""
+    from crewtop.commands.watching import watching
     from crewtop.worker.main import work
 
     given = {"slots": slots, "crews_per_process": crews_per_process}
     flags = {name: value for name, value in given.items() if value is not None}
     settings = configuration(context, {"worker": flags})
-    raise typer.Exit(run(work(settings, queues=queue, burst=burst, log_json=log_json)))
+    beside = [watching(settings.settings)]
+    raise typer.Exit(run(work(settings, queues=queue, burst=burst, log_json=log_json, beside=beside)))
 
 
 @app.command()

@@ -23,6 +23,7 @@ from pydantic_settings import (
 )
 
 from crewtop import toml
+from crewtop.config_alerts import Alerts
 from crewtop.config_llm import Llm, Seconds, Table
 from crewtop.model import filters
 from crewtop.model.errors import CrewtopError
@@ -210,6 +211,7 @@ class Settings(BaseSettings):
     llm: Llm = Llm()
     schedules: dict[Annotated[str, Field(min_length=1, max_length=200)], Schedule] = Field(default_factory=dict)
     retention: Retention = Retention()
+    alerts: Alerts = Alerts()
     views: dict[Annotated[str, Field(pattern=r"^[^@\s]\S{0,49}$")], str] = Field(default_factory=dict)
 
     @field_validator("views")

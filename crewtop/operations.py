@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Literal
 
 from crewtop.live.fast_lane import FastLane
+from crewtop.model.alerts import Silence
 from crewtop.model.budgets import still_held
 from crewtop.model.errors import Refused
 from crewtop.model.live import DELETED, UNKNOWN, Change, Changes, let_go
@@ -18,7 +19,7 @@ from crewtop.model.operations import Action, Matching, Operation, OperationResul
 from crewtop.model.refusals import Item
 from crewtop.model.stuck import NO_PROGRESS_SECONDS
 from crewtop.model.task import TaskStatus
-from crewtop.store import batch, budgets, limits
+from crewtop.store import alerts, batch, budgets, limits
 from crewtop.store import operations as store
 from crewtop.store.database import Database
 
@@ -97,6 +98,27 @@ async def resume(database: Database, live: FastLane, operation_id: int) -> Async
     yield await store.halt(database, operation_id, "running", ("paused", "running"))
     async for progress in work_off(database, live, operation_id):
         yield progress
+
+
+async def silence(
+    database: Database,
+    rule: str,
+    subject: str,
+    seconds: float | None,
+    alert_id: str | None = None,
+    reason: str | None = None,
+) -> Silence:
+    """Tell nobody of alerts of rules on subjects, patterns both, for so many seconds; None: until alert_id ends."""
+    return await alerts.put_silence(database, rule, subject, seconds, operator(), reason, alert_id)
+
+
+async def unsilence(database: Database, silence_id: int | None, rule: str = "*", subject: str = "*") -> list[Silence]:
+    """End silences, by id or by exactly their patterns. Raises Refused where none of them is in force."""
+    lifted = await alerts.lift_silences(database, silence_id, rule, subject)
+    if not lifted:
+        what = f"silence {silence_id}" if silence_id is not None else f"rule {rule} on {subject}"
+        raise Refused(f"{what} is not silenced: `crewtop alerts` lists silences")
+    return lifted
 
 
 async def resume_queue(database: Database, live: FastLane, queue: str) -> str:

@@ -234,8 +234,9 @@ def described(info: Mapping[str, Any], latency: float) -> Health:
     name = "valkey" if "valkey_version" in info else "redis"
     version = info.get("valkey_version") or info.get("redis_version", "?")
     policy = info.get("maxmemory_policy", "noeviction")
-    warning = "" if policy == "noeviction" else f", evicts ({policy}): set maxmemory-policy noeviction"
-    return Health(True, latency, f"{name} {version}{warning}")
+    evicts = "" if policy == "noeviction" else policy
+    warning = f", evicts ({policy}): set maxmemory-policy noeviction" if evicts else ""
+    return Health(True, latency, f"{name} {version}{warning}", evicts)
 
 
 def _line(error: BaseException) -> str:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 
 UNKNOWN = "?"
 NOTHING = "-"
+
+UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
+"""Seconds of each unit, as one types them."""
 
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3_600, 86_400, 31_536_000
 
@@ -22,6 +26,12 @@ def duration(seconds: float | None) -> str:
     if seconds <= -0.0005:
         return "in " + _length(-seconds)
     return _length(max(seconds, 0.0))
+
+
+def seconds_of(typed: str) -> int | None:
+    """A duration as one types it, such as 90s, 5m, 2h, 3d or 1w, in seconds; None where it is none."""
+    match = re.fullmatch(r"([0-9]{1,10})([smhdw])", typed)
+    return int(match[1]) * UNITS[match[2]] if match else None
 
 
 def coarse(age: float) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
 
+from crewtop.model.durations import UNITS, seconds_of
 from crewtop.model.errors import CrewtopError
 from crewtop.model.task import TaskStatus
 
@@ -56,8 +57,7 @@ _STRING_OR_STAR = re.compile(rf"{_QUOTED}|(\*)", re.DOTALL)
 _NEEDS_QUOTES = re.compile(r'[\s",*]')
 
 _LARGEST = 2**63 - 1
-_SECONDS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
-_LONGEST = 5_200 * _SECONDS["w"]
+_LONGEST = 5_200 * UNITS["w"]
 
 
 def split(text: str) -> list[str]:
@@ -92,8 +92,8 @@ def as_typed(key: str, value: Value) -> str:
         case Decimal():
             return f"{value:f}"
         case _ if key == "age":
-            unit = next(unit for unit, seconds in _SECONDS.items() if value % seconds == 0)
-            return f"{value // _SECONDS[unit]}{unit}"
+            unit = next(unit for unit, seconds in UNITS.items() if value % seconds == 0)
+            return f"{value // UNITS[unit]}{unit}"
     return str(value)
 
 
@@ -152,9 +152,7 @@ def _dollars(typed: str) -> Decimal:
 
 
 def _seconds(typed: str) -> int:
-    match = re.fullmatch(r"([0-9]{1,10})([smhdw])", typed)
-    seconds = int(match[1]) * _SECONDS[match[2]] if match else -1
-    if 0 <= seconds <= _LONGEST:
+    if (seconds := seconds_of(typed)) is not None and seconds <= _LONGEST:
         return seconds
     raise FilterError(f"age {unquoted(typed)!r} is no duration: use 0s to 5200w, such as 90s, 5m, 2h, 3d, 1w")
 

@@ -6,16 +6,18 @@ Names and reasons in it are as they were given: not yet safe to show.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Literal
 
+from crewtop.model.alerts import SUBJECT_CHARACTERS, Alert, Silence, silence_of, storable
 from crewtop.model.budgets import BudgetRow
 from crewtop.model.durations import coarse, countdown, duration, left
 from crewtop.model.providers import THROTTLED, Providers, circuit_words, key_words, keyless, throttled
 from crewtop.model.snapshot import Health, QueueRow, Snapshot, WorkerRow
 
 Severity = Literal["wrong", "watch"]
-About = Literal["store", "provider", "budget", "queue", "task", "worker"]
+About = Literal["store", "provider", "budget", "queue", "task", "worker", "shop"]
 
 STARTING_SECONDS = 10.0
 """A worker takes a few seconds to import CrewAI; until then it is no news that nobody takes the first tasks."""
@@ -57,8 +59,10 @@ KINDS = (
     "clock",
     "draining",
     "paused",
+    "evicting",
 )
-"""Kinds of problems; of two that concern about as many tasks the earlier one comes first."""
+"""Kinds of problems; of two that concern about as many tasks the earlier one comes first. Beside these an alert on a
+figure is a problem, of that figure's name."""
 
 _MEANT = frozenset({"draining", "paused"})
 
@@ -68,7 +72,8 @@ class Problem:
     """What is the matter with what, in words with since when or how much.
 
     kind is one of KINDS, and no two of a kind have the same name. tasks: how many it concerns. first: nothing works
-    there. task_id: of the stuck task that it is about, if it is about one.
+    there. task_id: of the stuck task that it is about, if it is about one. alert: on it, if one stands; silence: what
+    keeps that quiet.
     """
 
     kind: str
@@ -79,30 +84,69 @@ class Problem:
     tasks: int = 0
     first: bool = False
     task_id: int | None = None
+    alert: Alert | None = None
+    silence: Silence | None = None
+
+    @property
+    def fires(self) -> bool:
+        """Whether an alert on it has fired."""
+        return self.alert is not None and self.alert.fires
+
+    def standing(self, at: datetime) -> str:
+        """How long its alert has fired, and whose silence covers it, in words; '' where none has fired."""
+        return self.alert.standing(at, self.silence) if self.alert is not None else ""
 
 
 def problems(snapshot: Snapshot) -> list[Problem]:
     """All problems of a snapshot, what hurts most first.
 
-    Stores that are down and queues in which most runs fail come first, then what is wrong, what is to be watched, and
-    what somebody meant to be so; among these what concerns four times as many tasks. In such steps, so that the
-    order stays while figures move a little.
+    Stores that are down come first, then what an alert has fired on; queues in which most runs fail; what is wrong,
+    what is to be watched, and what somebody meant to be so; among these what concerns four times as many tasks. In
+    such steps, so that the order stays while figures move a little. What is silenced comes last.
     """
     found = [*_stores(snapshot), *_budgets(snapshot), *_stuck(snapshot)]
     found += _of_providers(snapshot.providers) if snapshot.providers is not None else []
     found += [problem for queue in snapshot.queues for problem in _of_queue(queue)]
     found += [problem for worker in snapshot.workers for problem in _of_worker(worker)]
-    return sorted(found, key=_hurts)
+    return sorted(_alerted(snapshot, found), key=_hurts)
 
 
-def _hurts(problem: Problem) -> tuple[bool, bool, bool, bool, int, int, str]:
+def _alerted(snapshot: Snapshot, found: list[Problem]) -> Iterator[Problem]:
+    """The problems with the alerts on them, and what only an alert knows of."""
+    alerts: dict[tuple[str, str], Alert] = {}
+    for alert in sorted(snapshot.alerts, key=lambda each: (not each.fires, each.severity != "wrong", each.since)):
+        alerts.setdefault((alert.watches, alert.subject), alert)
+    for problem in found:
+        alert_on = alerts.pop((problem.kind, subject_of(problem.name)), None)
+        yield _with(snapshot, problem, alert_on) if alert_on is not None else problem
+    for alert in alerts.values():
+        if alert.state == "firing" and alert.watches not in KINDS:
+            about = "queue" if alert.queue is not None else _ABOUT.get(alert.watches, "shop")
+            yield _with(snapshot, Problem(alert.watches, about, alert.subject, alert.words, alert.severity), alert)
+
+
+_ABOUT: dict[str, About] = {"spend": "budget", "replication lag": "store"}
+
+
+def _with(snapshot: Snapshot, problem: Problem, alert: Alert) -> Problem:
+    return replace(problem, alert=alert, silence=silence_of(alert, snapshot.silences, snapshot.at))
+
+
+def subject_of(name: str) -> str:
+    """A problem's name as an alert on it keeps it."""
+    return storable(name, SUBJECT_CHARACTERS)
+
+
+def _hurts(problem: Problem) -> tuple[bool, bool, bool, bool, bool, bool, int, int, str]:
     return (
-        problem.about != "store",
+        problem.silence is not None,
+        problem.kind != "store",
+        not problem.fires,
         not problem.first,
         problem.severity != "wrong",
         problem.kind in _MEANT,
         -(problem.tasks.bit_length() // 2),
-        KINDS.index(problem.kind),
+        KINDS.index(problem.kind) if problem.kind in KINDS else len(KINDS),
         problem.name,
     )
 
@@ -115,6 +159,9 @@ def _stores(snapshot: Snapshot) -> Iterator[Problem]:
     if not snapshot.redis.up:
         said = f"down, tasks go on by polling, without live logs{_why(snapshot.redis)}"
         yield Problem("store", "store", "redis", said, "watch")
+    if snapshot.redis.evicts:
+        said = f"drops keys where it is full ({snapshot.redis.evicts}): set maxmemory-policy noeviction"
+        yield Problem("evicting", "store", "redis keys", said, "watch")
 
 
 def _why(store: Health) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from crewtop.model.alerts import Alert, Silence
 from crewtop.model.budgets import BudgetRow
 from crewtop.model.money import Money
 from crewtop.model.providers import Providers
@@ -15,11 +16,23 @@ from crewtop.model.providers import Providers
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """A store as seen from here. latency in seconds; detail says what it is, or why it is down."""
+    """A store as seen from here. latency in seconds; detail says what it is, or why it is down.
+
+    evicts: the policy by which it drops keys where it is full; '' where it drops none, or where that is not known.
+    """
 
     up: bool
     latency: float | None = None
     detail: str = ""
+    evicts: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Standby:
+    """A server that follows this one, by its application_name. lag in seconds; None: this role may not know."""
+
+    name: str
+    lag: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +63,8 @@ class QueueRow:
     for good, error_rate is the share of these that failed; no_worker names crews with claimable tasks that no live
     worker has registered, unserved counts the tasks of these; throttled names crews whose tasks are held back.
     done_per_minute is of the last minute, as last_minute in model/pace.py has it. by_budget: nobody paused it, a budget
-    that is spent holds it.
+    that is spent holds it. waits: how long, in seconds, the longest-waiting claimable task of each priority has waited,
+    P0 first. service_levels: this queue's own, in seconds by priority; None: those of the configuration.
     """
 
     name: str
@@ -79,6 +93,8 @@ class QueueRow:
     unserved: int = 0
     throttled: tuple[Throttle, ...] = ()
     by_budget: bool = False
+    waits: tuple[float | None, ...] = ()
+    service_levels: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +183,7 @@ class Snapshot:
     read_only: the database, or the role that looks, lets nothing be changed; pooled: a pooler such as PgBouncer stands
     before it; role: as whom the database knows this session; host: where it is, '' where that is not known. providers:
     None where Redis has not told of them yet; while it is away they stay what they were, with their age.
+    alerts: those that are pending, fire or clear. lost_runs: whose lease ran out within 15 minutes, up to 1,000.
     """
 
     at: datetime
@@ -192,6 +209,10 @@ class Snapshot:
     host: str = ""
     budgets: tuple[BudgetRow, ...] = ()
     providers: Providers | None = None
+    alerts: tuple[Alert, ...] = ()
+    silences: tuple[Silence, ...] = ()
+    lost_runs: int | None = None
+    standbys: tuple[Standby, ...] = ()
 
     @property
     def where(self) -> str:

@@ -12,10 +12,11 @@ from typing import Any
 from crewtop.model.ledger import BEATS_A_LEASE, MISSED_BEATS
 from crewtop.model.money import Money
 from crewtop.model.pace import last_minute
-from crewtop.model.snapshot import Health, Point, QueueRow, RunningRow, Snapshot, Throttle, WorkerRow
+from crewtop.model.snapshot import Health, Point, QueueRow, RunningRow, Snapshot, Standby, Throttle, WorkerRow
 from crewtop.model.stuck import stuck_reason
 from crewtop.monitor.money import budget
 from crewtop.monitor.window import BUCKET_SECONDS, Window, percentiles
+from crewtop.store.alerts import alert, silence
 
 
 def assemble(
@@ -63,6 +64,10 @@ def assemble(
         read_only=raw["read_only"],
         role=raw["role"],
         budgets=tuple(budget(row, at) for row in raw["budgets"] or ()),
+        alerts=tuple(alert(row) for row in raw["alerts"] or ()),
+        silences=tuple(silence(row) for row in raw["silences"] or ()),
+        lost_runs=raw["lost_runs"],
+        standbys=tuple(Standby(row["name"] or "?", row["lag"]) for row in raw["standbys"] or ()),
     )
 
 
@@ -104,7 +109,9 @@ def _queue(
         completed=count["completed"],
         failed=count["failed"],
         cancelled=count["cancelled"],
-        oldest=row["oldest"],
+        oldest=max((wait for wait in row["waits"] if wait is not None), default=None),
+        waits=tuple(row["waits"]),
+        service_levels=tuple(row["service_levels"]) if row["service_levels"] else None,
         next_due=datetime.fromisoformat(row["next_due"]) if row["next_due"] else None,
         level=met / (met + missed) if met + missed else None,
         wait=percentiles(h for bucket in buckets for h in bucket.wait),

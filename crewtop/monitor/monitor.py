@@ -12,6 +12,7 @@ from typing import Literal
 
 from crewtop import operations
 from crewtop.live.providers import Sight, look
+from crewtop.model.alerts import Alert, Silence, exactly
 from crewtop.model.detail import Body, Excerpt, LogLines, TaskDetail, TaskPage
 from crewtop.model.errors import Unavailable
 from crewtop.model.failures import Failures
@@ -93,7 +94,9 @@ class Monitor:
                 self._window.since = None
                 return await self._read(redis)
         now, before = datetime.fromisoformat(raw["at"]).timestamp(), raw["spent_before"]
-        self._window.see(now, max((queue["oldest"] or 0.0 for queue in raw["queues"] or ()), default=0.0))
+        self._window.see(
+            now, max((wait or 0.0 for queue in raw["queues"] or () for wait in queue["waits"]), default=0.0)
+        )
         self._window.update(
             now,
             raw["stats"] or (),
@@ -195,6 +198,14 @@ class Monitor:
             return await operations.resume_queue(self._database, self._live, queue)
         await limits.pause_queue(self._database, queue, operations.operator(), None)
         return ""
+
+    async def silence(self, alert: Alert, seconds: float | None) -> None:
+        """Tell nobody of an alert for so many seconds; None: until it ends."""
+        await operations.silence(self._database, exactly(alert.rule), exactly(alert.subject), seconds, alert.id)
+
+    async def unsilence(self, silence: Silence) -> None:
+        """End a silence. Raises Refused where it is over."""
+        await operations.unsilence(self._database, silence.id)
 
     async def set_slots(self, worker_id: str, slots: int) -> None:
         """Ask a worker for that many slots."""

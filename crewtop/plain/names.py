@@ -8,7 +8,7 @@ from crewtop.model.allowance import AllowanceState
 from crewtop.model.budgets import BudgetRow
 from crewtop.model.money import Money
 from crewtop.model.providers import Circuit, KeyHealth, Providers
-from crewtop.model.snapshot import Health, Percentiles, Point, QueueRow, RunningRow, Throttle, WorkerRow
+from crewtop.model.snapshot import Health, Percentiles, Point, QueueRow, RunningRow, Standby, Throttle, WorkerRow
 
 _RESUMES = {"resumes_in": "resumes_in_seconds"}
 
@@ -27,8 +27,11 @@ PUBLISHED: Mapping[type, Mapping[str, str]] = {
         **{f"{of}_{rank}": f"{of}_{rank}_seconds" for of in ("wait", "run") for rank in ("p50", "p95", "p99")},
     },
     Providers: {"age": "age_seconds"},
-    QueueRow: {"oldest": "oldest_seconds"},
+    QueueRow: {
+        "oldest": "oldest_seconds", "waits": "waits_seconds", "service_levels": "service_levels_seconds",
+    },
     RunningRow: {"age": "age_seconds", "idle": "idle_seconds"},
+    Standby: {"lag": "lag_seconds"},
     Throttle: {"seconds_left": "left_seconds"},
     WorkerRow: {
         "heartbeat_age": "heartbeat_age_seconds", "drain_seconds_left": "drain_left_seconds",

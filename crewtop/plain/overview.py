@@ -65,10 +65,11 @@ def _notices(snapshot: Snapshot, paper: Paper) -> Iterator[str]:
     """What an operator has to know: the problems of the screen, in its order and its words."""
     for problem in problems(snapshot):
         sign = _SIGNS[problem.severity][paper.ascii]
-        kept = problem.about in ("store", "provider", "budget")  # their names say what they are
+        kept = problem.about in ("store", "provider", "budget", "shop")  # their names say what they are
         name = problem.name if kept else f"{problem.about} {problem.name}"
         parts = ", " if problem.about == "provider" else ": "
-        yield f"{sign} {paper.safe(name)}{parts}{paper.safe(problem.words)}"
+        standing = f"{paper.safe(standing)}: " if (standing := problem.standing(snapshot.at)) else ""
+        yield f"{sign} {paper.safe(name)}{parts}{standing}{paper.safe(problem.words)}"
     if snapshot.simulated:
         sign = _SIGNS["watch"][paper.ascii]
         yield f"{sign} simulated provider: no real model was called, tokens, times and costs are made up"

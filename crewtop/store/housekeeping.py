@@ -24,6 +24,9 @@ SCHEDULES_SECONDS = 604_800.0
 BUDGETS_SECONDS = 604_800.0
 OPERATIONS_SECONDS = 90 * 86_400.0
 
+ALERTS_SECONDS = 30 * 86_400.0
+ALERTS_A_TIME = 10_000
+
 OPERATIONS_A_TIME = 10
 """An operation may have had a hundred thousand items."""
 
@@ -46,10 +49,11 @@ async def fold(database: Database) -> None:
 
 
 async def prune(database: Database) -> None:
-    """Forget workers, schedules and budgets that have been silent for a week, and operations after 90 days."""
+    """Forget workers, schedules and budgets that have been silent for a week, and old alerts and operations."""
     await database.fetch("prune_workers", WORKERS_SECONDS)
     await database.fetch("prune_schedules", SCHEDULES_SECONDS)
     await database.fetch("prune_budgets", BUDGETS_SECONDS)
+    await database.fetch("prune_alerts", ALERTS_SECONDS, ALERTS_A_TIME)
     await database.fetch("prune_operations", OPERATIONS_SECONDS, OPERATIONS_A_TIME)
 
 

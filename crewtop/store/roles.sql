@@ -30,6 +30,8 @@ GRANT INSERT ON
     crewtop.operations, crewtop.operation_items, crewtop.depth, crewtop.stats, crewtop.model_stats,
     crewtop.repricings, crewtop.repricing_sums
     TO crewtop_operator;
+GRANT INSERT ON crewtop.silences TO crewtop_operator;
+GRANT UPDATE (until, alert_id) ON crewtop.silences TO crewtop_operator;
 GRANT UPDATE (ended_at, worked_at, reached) ON crewtop.repricings TO crewtop_operator;
 GRANT UPDATE (calls, unknown, before, after) ON crewtop.repricing_sums TO crewtop_operator;
 GRANT UPDATE (state, ended_at, total, done, refused, reached, worked_at) ON crewtop.operations TO crewtop_operator;

@@ -16,10 +16,13 @@ SELECT json_build_object(
         'by_budget', q.paused_at IS NULL AND b.held_until IS NOT NULL,
         'paused_by', CASE WHEN q.paused_at IS NULL THEN b.whose ELSE q.paused_by END,
         'paused_reason', CASE WHEN q.paused_at IS NULL THEN b.why ELSE q.paused_reason END,
-        'oldest', (SELECT extract(epoch FROM now() - min(head.run_at)) FROM generate_series(0, 4) AS p (priority)
-                   CROSS JOIN LATERAL (SELECT run_at FROM crewtop.tasks
+        'service_levels', q.service_levels,
+        -- How long the head of each priority has waited, P0 first; null where none waits.
+        'waits', (SELECT json_agg(extract(epoch FROM now() - head.run_at) ORDER BY p.priority)
+                   FROM generate_series(0, 4) AS p (priority)
+                   LEFT JOIN LATERAL (SELECT run_at FROM crewtop.tasks
                        WHERE queue = q.name AND priority = p.priority AND status IN ('pending', 'retry') AND run_at <= now()
-                       ORDER BY run_at LIMIT 1) AS head),
+                       ORDER BY run_at LIMIT 1) AS head ON true),
         'next_due', (SELECT min(head.run_at) FROM generate_series(0, 4) AS p (priority)
                    CROSS JOIN LATERAL (SELECT run_at FROM crewtop.tasks
                        WHERE queue = q.name AND priority = p.priority AND status IN ('pending', 'retry') AND run_at > now()
@@ -98,5 +101,21 @@ SELECT json_build_object(
       AND (t.lease_expires_at < now()
            OR r.progress_at < now() - make_interval(secs => $3) AND r.activity IS DISTINCT FROM 'running a function'
            OR r.claimed_at < now() - make_interval(secs => t.budget_seconds))
-    GROUP BY t.queue) AS s)
+    GROUP BY t.queue) AS s),
+'lost_runs', (SELECT count(*) FROM (
+    SELECT FROM crewtop.runs WHERE outcome = 'lost' AND finished_at > now() - interval '15 minutes' LIMIT 1000) AS l),
+-- Who may not know, a role without pg_read_all_stats, sees no position, and no lag either. A standby that has all there is
+-- tells none after a while.
+'standbys', (SELECT json_agg(s) FROM (
+    SELECT application_name AS name,
+           coalesce(extract(epoch FROM replay_lag), CASE WHEN replay_lsn IS NOT NULL THEN 0 END) AS lag
+    FROM pg_stat_replication WHERE state = 'streaming' OR state IS NULL ORDER BY 1, pid LIMIT 20) AS s),
+'alerts', (SELECT json_agg(a) FROM (
+    SELECT id, rule, subject, watches, queue, severity, state, since, fired_at, clear_since, ended_at, words,
+           value, told
+    FROM crewtop.alerts WHERE state <> 'ended' ORDER BY since, id LIMIT 1000) AS a),
+'silences', (SELECT json_agg(s) FROM (
+    SELECT id, at, rule, subject, until, alert_id, actor, reason FROM crewtop.silences AS s
+    WHERE until > now() OR alert_id = ANY (ARRAY(SELECT id FROM crewtop.alerts WHERE state <> 'ended'))
+    ORDER BY id DESC LIMIT 200) AS s)
 )

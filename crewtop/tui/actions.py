@@ -113,6 +113,16 @@ COMMANDS: tuple[Command, ...] = (
         acting=True,
     ),
     Command(
+        "silence",
+        ("S",),
+        "silence",
+        "Tell nobody of the alert for a while, or tell them again; asks first",
+        "Act",
+        frozenset({View.OVERVIEW}),
+        footer=6,
+        acting=True,
+    ),
+    Command(
         "more_slots", (">",), "more slots", "Ask the worker for one slot more", "Act", _WORKERS, footer=2, acting=True
     ),
     Command("fewer_slots", ("<",), "fewer", "Ask the worker for one slot less", "Act", _WORKERS, footer=3, acting=True),

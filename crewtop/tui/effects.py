@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from crewtop import words
+from crewtop.model.alerts import Alert, Silence
 from crewtop.model.filters import TaskFilter
 from crewtop.model.operations import Matching, Order, Target
 from crewtop.tui.actions import View
@@ -53,6 +54,21 @@ class PauseQueue:
 
     queue: str
     paused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SilenceAlert:
+    """Tell nobody of an alert for so many seconds; None: until it ends."""
+
+    alert: Alert
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LiftSilence:
+    """Let people be told again."""
+
+    silence: Silence
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +211,8 @@ Effect = (
     | ActOnAll
     | Undo
     | PauseQueue
+    | SilenceAlert
+    | LiftSilence
     | SetSlots
     | Drain
     | Kill
@@ -214,7 +232,7 @@ Effect = (
     | Quit
 )
 
-CHANGES = (Act, Price, ActOnAll, Undo, PauseQueue, SetSlots, Drain, Kill, Halt, Resume)
+CHANGES = (Act, Price, ActOnAll, Undo, PauseQueue, SilenceAlert, LiftSilence, SetSlots, Drain, Kill, Halt, Resume)
 """Those that change tasks, queues or workers, or are on the way to it: refused on a screen that may only look."""
 
 

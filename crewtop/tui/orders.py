@@ -20,6 +20,7 @@ from crewtop.tui.effects import (
     Effect,
     Halt,
     Kill,
+    LiftSilence,
     LoadBody,
     PauseQueue,
     Price,
@@ -27,6 +28,7 @@ from crewtop.tui.effects import (
     Save,
     SetSlots,
     ShowInPager,
+    SilenceAlert,
     Undo,
 )
 from crewtop.tui.feed import TIMEOUT_SECONDS
@@ -99,6 +101,12 @@ class Orders:
                 case PauseQueue(queue, paused):
                     if held := await source.pause_queue(queue, paused=paused):
                         self._session.say(held, "watch")
+                case SilenceAlert(alert, length):
+                    await source.silence(alert, length)
+                    self._session.say(f"nobody is told of {alert.rule} on {alert.subject}")
+                case LiftSilence(silence):
+                    await source.unsilence(silence)
+                    self._session.say("whoever is told of alerts is told again")
                 case SetSlots(worker_id, slots):
                     await source.set_slots(worker_id, slots)
                 case Drain(worker_id):

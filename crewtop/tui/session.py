@@ -95,7 +95,7 @@ class Session:
             self.say(problem, "watch")
         if self.options.title:
             snapshot = replace(snapshot, database=self.options.title, host="")
-        alarming = {f"{p.kind} {p.name}" for p in problems(snapshot) if p.severity == "wrong"}
+        alarming = {f"{p.kind} {p.name}" for p in problems(snapshot) if p.severity == "wrong" and not p.silence}
         self.alarms += len(alarming - self._alarming)
         self._alarming = alarming
         if self.picture.take(snapshot):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Literal, Protocol
 
+from crewtop.model.alerts import Alert, Silence
 from crewtop.model.detail import Body as Body
 from crewtop.model.detail import Excerpt, TaskDetail, TaskPage
 from crewtop.model.detail import LogLines as LogLines
@@ -89,6 +90,14 @@ class Source(Protocol):
 
     async def pause_queue(self, queue: str, *, paused: bool) -> str:
         """Let workers claim nothing from a queue, or let them go on; why a spent budget holds it still, else ''."""
+        ...
+
+    async def silence(self, alert: Alert, seconds: float | None) -> None:
+        """Tell nobody of an alert for so many seconds; None: until it ends."""
+        ...
+
+    async def unsilence(self, silence: Silence) -> None:
+        """End a silence."""
         ...
 
     async def set_slots(self, worker_id: str, slots: int) -> None:

@@ -6,7 +6,8 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Mapping, MutableMapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, MutableMapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +16,7 @@ import structlog
 from crewtop.config import Configuration
 from crewtop.llm.keys import Secrets
 from crewtop.store import schema
-from crewtop.stores import stores
+from crewtop.stores import Stores, stores
 from crewtop.text import masked, shown
 from crewtop.worker.identity import fresh_identity
 from crewtop.worker.letting_out import letting_out
@@ -25,8 +26,13 @@ from crewtop.worker.work import Work, registered
 
 log = structlog.get_logger()
 
+Beside = Callable[[Stores, str], Coroutine[Any, Any, None]]
+"""Something that a worker, of this id, does for all beside its runs, until it is cancelled."""
+
 CONNECTIONS = 6
 STATEMENT_TIMEOUT_SECONDS = 30.0
+ENDING_SECONDS = 5.0
+"""What goes on beside a worker has so long to end once it has."""
 
 
 async def work(
@@ -36,6 +42,7 @@ async def work(
     burst: bool,
     log_json: bool,
     env: Mapping[str, str] | None = None,
+    beside: Sequence[Beside] = (),
 ) -> int:
     """Run a worker until it has drained; answers the exit code.
 
@@ -70,14 +77,35 @@ async def work(
             log.info("postgres", pooled=True, then="nothing is prepared")
         polling = f"polling every {settings.worker.poll_seconds:g} s"
         redis = await opened.live.health()
-        if not redis.up or "evicts" in redis.detail:
+        if not redis.up or redis.evicts:
             log.warning("redis", up=redis.up, detail=redis.detail, then=polling if not redis.up else "keys may vanish")
         redis_url = opened.addresses.redis_url
         async with letting_out(settings.llm, job.rates, opened.database, redis_url, me.id) as calls:
             with scratch_folder() as scratch:
                 supervisor = Supervisor(me, replace(job, calls=calls), opened.database, opened.live, scratch)
-                await _run(supervisor, settings.worker.grace_seconds)
+                async with _beside(beside, opened, me.id):
+                    await _run(supervisor, settings.worker.grace_seconds)
     return 0
+
+
+@asynccontextmanager
+async def _beside(beside: Sequence[Beside], opened: Stores, worker_id: str) -> AsyncIterator[None]:
+    """Do it for as long as the block lasts. A worker goes on working where that goes wrong."""
+    tasks = [asyncio.create_task(_logged(do(opened, worker_id))) for do in beside]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=ENDING_SECONDS)
+
+
+async def _logged(doing: Coroutine[Any, Any, None]) -> None:
+    try:
+        await doing
+    except Exception:
+        log.exception("went wrong", what=getattr(doing, "__qualname__", "beside"))
 
 
 async def _run(supervisor: Supervisor, grace_seconds: float) -> None:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cache
 
+from crewtop.model.alerts import Alert, Silence
 from crewtop.model.allowance import AllowanceState
 from crewtop.model.budgets import BudgetRow
 from crewtop.model.detail import CallRow, Excerpt, HistoryRow, RunRow, StepRow, TaskDetail, TaskPage, TaskRow, ToolRow
@@ -684,6 +685,14 @@ class Shop:
         await self._reachable()
         self.asked.append(("pause" if paused else "resume", queue, 0))
         return ""
+
+    async def silence(self, alert: Alert, seconds: float | None) -> None:
+        await self._reachable()
+        self.asked.append(("silence", alert.subject, int(seconds or 0)))
+
+    async def unsilence(self, silence: Silence) -> None:
+        await self._reachable()
+        self.asked.append(("unsilence", silence.subject, silence.id))
 
     async def set_slots(self, worker_id: str, slots: int) -> None:
         await self._reachable()

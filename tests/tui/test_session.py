@@ -407,7 +407,7 @@ def test_help_and_palette_know_every_command() -> None:
 
 def test_acting_keys_are_capitals_or_far_from_reading_keys() -> None:
     acting = {key for command in COMMANDS if command.acting for key in command.keys}
-    assert acting == {*"RFUCNMBXAPuDHK<>="}
+    assert acting == {*"RFUCNMBXAPSuDHK<>="}
 
 
 @pytest.mark.parametrize("view", ["1", "4", "5", "c"])

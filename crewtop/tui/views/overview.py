@@ -23,6 +23,7 @@ from crewtop.tui.views.page import Page
 from crewtop.tui.views.pause import about_pause
 from crewtop.tui.views.problems import leads, opens
 from crewtop.tui.views.question import Question
+from crewtop.tui.views.silence import about_silence
 from crewtop.tui.views.tables import QUEUE_COLUMNS, RUNNING_COLUMNS, held_by, in_order, queue_cells, running_cells
 
 MOST_PROBLEMS = 8
@@ -84,6 +85,10 @@ class Overview(Page):
             if not isinstance(chosen, QueueRow):
                 return Say("no queue is under the cursor: choose one")
             return about_pause(chosen, self.snapshot.budgets if self.snapshot else ())
+        if command == "silence":
+            if not isinstance(chosen, Problem) or self.snapshot is None:
+                return Say("no problem is under the cursor: choose one")
+            return about_silence(chosen, self.snapshot.at)
         if command == "copy":
             return Copy(str(chosen.task_id) if isinstance(chosen, RunningRow) else safe(chosen.name))
         return None
@@ -135,11 +140,18 @@ class Overview(Page):
 
     def _problem_line(self, problem: Problem, width: int) -> Line:
         """What is wrong, and on the right what Enter does about it, where there is room."""
+        assert self.snapshot is not None
         on = self._on(_key(problem))
+        standing = problem.standing(self.snapshot.at)
+        quiet = problem.silence is not None
         said = joined(
             lead(on, self.manner),
-            Span(self.manner.glyph("●" if problem.severity == "wrong" else "▲") + " ", problem.severity),
-            data(problem.name, "text", True),
+            Span(
+                self.manner.glyph("●" if problem.severity == "wrong" else "▲") + " ",
+                "faint" if quiet else problem.severity,
+            ),
+            data(problem.name, "muted" if quiet else "text", not quiet),
+            *(("  ", data(standing, "muted" if quiet else problem.severity)) if standing else ()),
             "  ",
             data(problem.words, "muted"),
         )

@@ -16,9 +16,15 @@ def opens(problem: Problem) -> Effect:
     if problem.about == "task":
         return Go(View.TASKS, TaskFilter(statuses=(TaskStatus.RUNNING,)))
     if problem.about == "queue":
-        failed = (TaskStatus.FAILED,) if problem.kind == "failing" else ()
-        return Go(View.TASKS, TaskFilter(queues=(problem.name,), statuses=failed))
+        return Go(View.TASKS, TaskFilter(queues=(problem.name,), statuses=_STATUSES.get(problem.kind, ())))
     return Go(View.MODELS if problem.about in ("budget", "provider") else View.WORKERS)
+
+
+_STATUSES = {
+    "failing": (TaskStatus.FAILED,),
+    "error rate": (TaskStatus.FAILED,),
+    "stuck tasks": (TaskStatus.RUNNING,),
+}
 
 
 def leads(problem: Problem) -> str:

@@ -1,0 +1,149 @@
+"""What is said of an alert, as text and as JSON, and how it is delivered: to a webhook or to a command."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+from http.client import HTTPException
+from typing import Any, NoReturn
+
+from crewtop.config_alerts import Delivery
+from crewtop.model.alerts import Alert, Event
+from crewtop.model.durations import duration
+from crewtop.text import masked, shown
+
+ERROR_CHARACTERS = 300
+"""Of what a target said."""
+
+_SIGNS = {"fired": {"wrong": "🔴", "watch": "🟠"}, "ended": {"wrong": "🟢", "watch": "🟢"}}
+
+
+class NotDelivered(Exception):
+    """A target did not take it; the text says why, without the address, which is a secret."""
+
+
+def message(alert: Alert, event: Event, source: str) -> dict[str, Any]:
+    """What a target gets: text for people, and the fields under "alert" for programs.
+
+    id is the same however often it is delivered. source: which database. Secrets are masked.
+    """
+    said = {name: _safe(getattr(alert, name)) for name in ("rule", "subject", "words")}
+    return {
+        "text": _text(alert, event, _safe(source)),
+        "alert": {
+            "id": f"{alert.id}-{event}",
+            "alert": alert.id,
+            "event": event,
+            **said,
+            "queue": _safe(alert.queue) if alert.queue is not None else None,
+            "severity": alert.severity,
+            "value": alert.value,
+            "since": _stamp(alert.since),
+            "fired_at": _stamp(alert.fired_at),
+            "ended_at": _stamp(alert.ended_at),
+            "source": _safe(source),
+        },
+    }
+
+
+def _text(alert: Alert, event: Event, source: str) -> str:
+    what = f"{_safe(alert.subject)}: {_safe(alert.words)}"
+    if event == "test":
+        return _slack(f"✅ {source}: {_safe(alert.words)}")
+    sign = _SIGNS[event][alert.severity]
+    if event == "fired":
+        return _slack(f"{sign} {source}: {what} ({alert.rule})")
+    lasted = duration((alert.ended_at - alert.fired_at).total_seconds()) if alert.ended_at and alert.fired_at else "?"
+    return _slack(f"{sign} {source}: over after {lasted}: {what} ({alert.rule})")
+
+
+def _slack(text: str) -> str:
+    """A text in which nothing is a link or calls for everybody (Slack: "Formatting text", escaping of &, < and >)."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _safe(text: str) -> str:
+    return shown(masked(text))
+
+
+def _stamp(at: datetime | None) -> str | None:
+    return at.isoformat() if at is not None else None
+
+
+async def deliver(to: Delivery, what: dict[str, Any]) -> None:
+    """Hand a message to a target. Raises NotDelivered."""
+    body = json.dumps(what, allow_nan=False).encode()
+    try:
+        async with asyncio.timeout(to.timeout_seconds):
+            if to.webhook is not None:
+                await asyncio.to_thread(_post, to.webhook.get_secret_value(), body, to.timeout_seconds)
+            else:
+                await _run(to.command, body)
+    except TimeoutError:
+        raise NotDelivered(f"no answer within {to.timeout_seconds:g} s") from None
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: object, **__: object) -> None:
+        """Whoever is sent elsewhere would send a GET without the message."""
+
+
+_OPENER = urllib.request.build_opener(_NoRedirects)
+
+
+def _post(url: str, body: bytes, timeout: float) -> None:
+    request = urllib.request.Request(url, body, {"Content-Type": "application/json", "User-Agent": "crewtop"})
+    try:
+        with _OPENER.open(request, timeout=timeout) as answer:
+            answer.read(1)
+    except urllib.error.HTTPError as error:
+        said = ""
+        with error, suppress(OSError, HTTPException):
+            said = error.read(ERROR_CHARACTERS).decode("utf-8", "replace")
+        _refused(f"HTTP {error.code}", said.replace(url, ""))
+    except TimeoutError:
+        raise
+    except urllib.error.URLError as error:
+        if isinstance(error.reason, TimeoutError):
+            raise error.reason from None
+        _refused("no connection", str(error.reason).replace(url, ""))
+    except (OSError, HTTPException, ValueError) as error:
+        _refused("no answer", type(error).__name__)
+
+
+async def _run(command: Sequence[str], body: bytes) -> None:
+    """Run it in a process group of its own, which is killed where it takes too long."""
+    with tempfile.TemporaryFile() as errors:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=errors,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            _refused(f"{command[0]} cannot be run", str(error))
+        try:
+            await process.communicate(body)
+        finally:
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                await process.wait()
+        if process.returncode:
+            errors.seek(max(0, errors.seek(0, os.SEEK_END) - ERROR_CHARACTERS))
+            _refused(f"{command[0]} ended with {process.returncode}", errors.read().decode("utf-8", "replace"))
+
+
+def _refused(what: str, said: str) -> NoReturn:
+    said = shown(masked(" ".join(said.split())))[:ERROR_CHARACTERS]
+    raise NotDelivered(f"{what}: {said}" if said else what) from None
