@@ -31,9 +31,10 @@ COUNTED = frozenset({Fault.OVERLOADED, Fault.SERVER, Fault.TIMEOUT, Fault.CONNEC
 
 @dataclass(frozen=True, slots=True)
 class BreakerState:
-    """A breaker that is not simply closed. resumes_in: seconds until a call is let through, 0 while a probe is out.
+    """A breaker that is not simply closed. resumes_in: seconds until a call is let through.
 
-    why: throttled, or the fault that opened it; failures: in a row.
+    half-open: a probe is out; open with nothing to wait for: the next call is the probe. why: throttled, or the fault
+    that opened it; failures: in a row.
     """
 
     provider: str
@@ -51,6 +52,9 @@ class _Trouble:
     until: float | None = None
     probe: float | None = None
     why: str = ""
+
+    def probing(self, now: float) -> bool:
+        return self.probe is not None and now - self.probe < PROBE_SECONDS
 
 
 class Breakers:
@@ -72,7 +76,7 @@ class Breakers:
         if trouble is None or trouble.until is None:
             return 0.0
         now = self._clock()
-        if trouble.probe is not None and now - trouble.probe < PROBE_SECONDS:
+        if trouble.probing(now):
             return LOOK_SECONDS
         if now < trouble.until:
             return trouble.until - now
@@ -128,5 +132,5 @@ def _state(provider: str, model: str, trouble: _Trouble, now: float) -> BreakerS
     if trouble.until is None:
         return BreakerState(provider, model, "closed", 0.0, trouble.why, trouble.failures)
     left = max(0.0, trouble.until - now)
-    status: Literal["open", "half-open"] = "open" if left and trouble.probe is None else "half-open"
+    status: Literal["open", "half-open"] = "half-open" if trouble.probing(now) else "open"
     return BreakerState(provider, model, status, left, trouble.why, trouble.failures)

@@ -13,7 +13,7 @@ import structlog
 
 from crewtop.executor import wire
 from crewtop.llm.asking import CallAsk, Denied, Fault, Outcome, Permit, PromptShape, Settled
-from crewtop.llm.breaker import Breakers, BreakerState
+from crewtop.llm.breaker import COUNTED, Breakers, BreakerState
 from crewtop.llm.keys import KeyMissing, KeyPool, KeyState, last_characters, secret
 from crewtop.llm.routes import AUTO, Choice, Down, Model, Prices, Routes, choose
 from crewtop.model.errors import CrewtopError
@@ -201,7 +201,7 @@ class Calls:
             if rest:
                 return self._breakers.throttled(*where, rest)
             self._breakers.unsent(*where)
-        elif settled.fault is Fault.BLOCKED or settled.fault is None:
+        elif settled.fault is None or _says_nothing(settled.fault, settled.outcome):
             self._breakers.unsent(*where)
         else:
             return self._breakers.failed(*where, settled.fault)
@@ -209,11 +209,18 @@ class Calls:
 
     def _down(self, model: Model) -> Down | None:
         for state in self._breakers.states():
-            if (state.provider, state.model) == (model.provider, model.name) and state.status != "closed":
+            if (state.provider, state.model) != (model.provider, model.name) or state.status == "closed":
+                continue
+            if state.status == "half-open" or state.resumes_in > 0:  # else this call tries it, or none ever would
                 return Down(state.why, state.resumes_in, broken=state.why != "throttled")
         if self._keys.has(model.provider) and self._keys.rest_seconds(model.provider) is None:
             return Down("without a key", None)
         return None
+
+
+def _says_nothing(fault: Fault, outcome: Outcome) -> bool:
+    """Whether nobody knows if the provider was there: the call went nowhere, or the crew itself gave it up."""
+    return fault in (Fault.BLOCKED, Fault.OTHER) or (outcome is Outcome.UNSENT and fault not in COUNTED)
 
 
 def _tail(key: str) -> str | None:

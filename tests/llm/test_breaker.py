@@ -65,6 +65,13 @@ def test_one_probe_alone_goes_out_and_its_answer_closes(breakers: Breakers, cloc
     assert breakers.states() == ()
 
 
+def test_who_may_be_the_probe_finds_it_open_with_nothing_to_wait_for(breakers: Breakers, clock: Clock) -> None:
+    break_it(breakers)
+    clock.now += FIRST_SECONDS
+    [state] = breakers.states()
+    assert (state.status, state.resumes_in) == ("open", 0.0)
+
+
 def test_each_failed_probe_doubles_the_rest_up_to_a_limit(breakers: Breakers, clock: Clock) -> None:
     break_it(breakers)
     rests = []
