@@ -134,7 +134,8 @@ def listed(own: Mapping[str, Rates], at: datetime | None = None) -> Prices:
 def choose(ask: CallAsk, prompt: PromptShape, routes: Routes, prices: Prices, down: Availability) -> Choice:
     """The model for a call, with the reason.
 
-    If none of the candidates can take it, it is the first that is only throttled or broken: the call waits for that.
+    If none of the candidates can take it, it is the first that is only throttled or broken: the call waits for that; if
+    there is none, as all are without a key, it is the first.
     If all are dearer than the ceiling, or of unknown price, it is the first of those.
     Raises CrewtopError where a crew leaves the choice to the routes and they name no model for its grade.
     """
@@ -143,15 +144,18 @@ def choose(ask: CallAsk, prompt: PromptShape, routes: Routes, prices: Prices, do
     spent = Tokens(prompt.input_tokens, 0, 0, prompt.output_tokens, 0)
     passed: list[Passed] = []
     affordable: list[Model] = []
+    coming: list[Model] = []
     for model in candidates:
         dear = _too_dear(prices(model, spent), routes.ceiling) if routes.ceiling is not None else None
-        why = dear or _unavailable(down(model), routes.patience)
-        if dear is None:
-            affordable.append(model)
+        lies = down(model)
+        why = dear or _unavailable(lies, routes.patience)
         if why is None:
             return wanted.to(model, passed)
+        if dear is None:
+            affordable.append(model)
+            coming += [model] if lies is None or lies.seconds is not None else []
         passed.append(Passed(model, why))
-    last = (affordable or candidates)[0]
+    last = (coming or affordable or candidates)[0]
     return wanted.to(last, passed, "nothing else can take it")
 
 

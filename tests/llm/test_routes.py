@@ -147,3 +147,10 @@ def test_listed_prices_are_the_users_own_before_any_list() -> None:
     own = {"a/cheap": Rates(Decimal(1), Decimal(2), Decimal(0), Decimal(0))}
     assert listed(own)(CHEAP, Tokens(1_000_000, 0, 0, 1_000_000, 0)) == 3
     assert listed(own)(DEAR, Tokens(1, 0, 0, 1, 0)) is None
+
+
+def test_a_model_without_a_key_is_not_waited_for_while_another_is_only_throttled() -> None:
+    routes = Routes(rules=(Rule(CHEAP),), fallbacks={CHEAP: (MIDDLE,)})
+    keyless = Down("without a key", None)
+    assert chosen(routes, cheap=keyless, middle=Down("throttled", 40.0)).model == "middle"
+    assert chosen(routes, cheap=keyless, middle=keyless).model == "cheap"
