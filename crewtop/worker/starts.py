@@ -47,24 +47,29 @@ class Starts:
 
     async def _write(self) -> None:
         try:
-            while self._waiting:
-                batch, self._waiting = self._waiting, []
-                await self._store([entry for entry, _ in batch])
-                for _, stored in batch:
-                    if not stored.done():
-                        stored.set_result(None)
-            if self._taken_back:
-                await ledger.take_back_calls(self._database, self._taken_back)
-                self._taken_back = []
+            while self._waiting or self._taken_back:
+                await self._write_batch()
         except CrewtopError as error:
             log.warning("starts of calls not recorded yet", reason=str(error))
         except Exception:
             log.exception("starts of calls went wrong")
-            self._taken_back = []
         finally:
             self._writing = None
             if self._waiting:
                 self._begin()
+
+    async def _write_batch(self) -> None:
+        begun, self._waiting = self._waiting, []
+        unsent, self._taken_back = self._taken_back, []  # each was begun here, or before
+        try:
+            await self._store([entry for entry, _ in begun])
+            for _, stored in begun:
+                if not stored.done():
+                    stored.set_result(None)
+            await ledger.take_back_calls(self._database, unsent)
+        except CrewtopError:
+            self._taken_back[:0] = unsent
+            raise
 
     async def _store(self, entries: list[CallEntry]) -> None:
         try:

@@ -22,7 +22,7 @@ from crewtop.store.database import Database
 from crewtop.worker.calls import Calls, RunsCalls
 from crewtop.worker.starts import Starts
 from crewtop.worker.story import Story
-from tests.store.helpers import call, put, take
+from tests.store.helpers import call, put, somebody_waits, take
 
 
 async def rows(database: Database) -> list[Any]:
@@ -66,6 +66,22 @@ async def test_a_call_that_never_went_out_is_forgotten_and_one_that_did_is_not(d
         while len(await rows(database)) > 1:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     assert [row["call_id"] for row in await rows(database)] == ["sent"]
+
+
+async def test_one_that_is_forgotten_while_another_is_being_so_is_forgotten_too(database: Database) -> None:
+    await put(database, "a")
+    [claim] = await take(database)
+    first, second = (call(claim, call_id=name, outcome="started") for name in ("first", "second"))
+    starts = Starts(database)
+    await asyncio.gather(starts.write(first), starts.write(second))
+    async with database.connection() as connection, connection.transaction():
+        await connection.execute("SELECT FROM crewtop.llm_calls WHERE call_id = 'first' FOR UPDATE")
+        starts.take_back(first)
+        await somebody_waits(database)
+        starts.take_back(second)
+    async with asyncio.timeout(10):
+        while await rows(database):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
 
 
 async def test_one_that_cannot_be_stored_spoils_no_other(database: Database) -> None:
