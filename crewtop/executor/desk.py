@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from crewtop.executor.wire import answered
-from crewtop.llm.asking import CallAsk, Denied, Permit, Settled
+from crewtop.llm.asking import CallAsk, Denied, Outcome, Permit, Settled
 from crewtop.model.events import CallAsked, CallSettled, Event, fields_of
 
 
@@ -31,12 +31,26 @@ class Desk:
         return future
 
     def answer(self, message: dict[str, Any]) -> None:
-        """Hand an answer to the call that waits for it."""
+        """Hand an answer to the call that waits for it; a permit for one that waits no more is given back."""
         with self._lock:
             future = self._waiting.pop(message["call_id"], None)
-        if future is not None and future.set_running_or_notify_cancel():
-            future.set_result(answered(message))
+        if future is None:
+            return
+        answer = answered(message)
+        if future.set_running_or_notify_cancel():
+            future.set_result(answer)
+        else:
+            self._give_back(answer)
+
+    def forsake(self, asked: Future[Permit | Denied]) -> None:
+        """Nobody waits for this answer any more: what it permits is given back, now or as soon as it comes."""
+        if not asked.cancel():
+            self._give_back(asked.result())
 
     def settle(self, settled: Settled) -> None:
         """Tell how a permitted call ended."""
         self._send(CallSettled(time.monotonic(), fields_of(settled)))
+
+    def _give_back(self, answer: Permit | Denied) -> None:
+        if isinstance(answer, Permit):
+            self.settle(Settled(answer.call_id, Outcome.UNSENT, None))

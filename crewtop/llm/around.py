@@ -17,8 +17,9 @@ from typing import Any
 from crewai import Agent
 from crewai.llms.base_llm import BaseLLM
 
+from crewtop.llm.asking import CallAsk, Denied, Permit
 from crewtop.llm.attempt import current
-from crewtop.llm.call import FINAL, Call, Caller
+from crewtop.llm.call import FINAL, Call, Caller, Desk
 from crewtop.llm.dressing import dress
 
 
@@ -105,7 +106,7 @@ def _around_later(method: Any, caller: Callable[[], Caller | None]) -> Any:
             return await method(llm, messages, *args, **named)
         at_work = Call(run, llm, messages, *_tools_and_task(*args, **named))
         while True:
-            attempt = at_work.let_out(await asyncio.wrap_future(run.desk.ask(at_work.ask())))
+            attempt = at_work.let_out(await _answer(run.desk, at_work.ask()))
             if attempt is None:
                 continue
             try:
@@ -121,6 +122,16 @@ def _around_later(method: Any, caller: Callable[[], Caller | None]) -> Any:
             await asyncio.sleep(pause)
 
     return acall
+
+
+async def _answer(desk: Desk, ask: CallAsk) -> Permit | Denied:
+    """What the worker says. Whoever is cancelled meanwhile holds no permit that comes too late for it."""
+    asked = desk.ask(ask)
+    try:
+        return await asyncio.wrap_future(asked)
+    except asyncio.CancelledError:
+        desk.forsake(asked)
+        raise
 
 
 def _tools_and_task(

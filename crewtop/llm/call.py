@@ -49,6 +49,9 @@ class Desk(Protocol):
     def answer(self, message: dict[str, Any]) -> None:
         """Hand on what the worker answered."""
 
+    def forsake(self, asked: Future[Permit | Denied]) -> None:
+        """Nobody waits for this answer any more."""
+
     def settle(self, settled: Settled) -> None:
         """How a permitted call ended."""
 
