@@ -10,12 +10,11 @@ WITH report AS (
                input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens,
                cost, price_source, usage, finish_reason, error, clamped, route,
                estimated_tokens, context_cut, waited_seconds, key_tail)
-), killed AS MATERIALIZED (
-    -- Written off as killed when their run was lost, and answered after all: what they really cost replaces the unknown.
-    SELECT c.run_id, c.call_id, c.provider AS killed_provider, c.model AS killed_model
+), begun AS MATERIALIZED (
+    SELECT c.*
     FROM report AS r CROSS JOIN LATERAL (
-        SELECT run_id, call_id, provider, model FROM crewtop.llm_calls
-        WHERE run_id = r.run_id AND call_id = r.call_id AND outcome = 'killed' AND r.outcome <> 'started'
+        SELECT run_id, call_id, coalesce(provider, '') AS begun_provider, model AS begun_model FROM crewtop.llm_calls
+        WHERE run_id = r.run_id AND call_id = r.call_id AND outcome IN ('started', 'killed') AND r.outcome <> 'started'
     ) AS c
 ), written AS (
     INSERT INTO crewtop.llm_calls AS c
@@ -48,8 +47,10 @@ WITH report AS (
     -- In id order, as every statement that touches several tasks locks them: no deadlock.
     SELECT id, queue, crew FROM crewtop.tasks WHERE id = ANY ($3) ORDER BY id FOR NO KEY UPDATE
 ), ended AS (
-    SELECT w.*, t.queue, t.crew, (k.call_id IS NOT NULL)::integer AS known, killed_provider, killed_model
-    FROM written AS w JOIN locked AS t ON t.id = w.task_id LEFT JOIN killed AS k USING (run_id, call_id)
+    -- Those with an earlier end were written off as killed when their run was lost, and answered after all: what they
+    -- really cost replaces the unknown. That end tells it, which begun may not: it may have come since this began.
+    SELECT w.*, t.queue, t.crew, (w.ended_at <> now())::integer AS known, begun_provider, begun_model
+    FROM written AS w JOIN locked AS t ON t.id = w.task_id LEFT JOIN begun USING (run_id, call_id)
     WHERE outcome <> 'started'
 ), charged AS (
     UPDATE crewtop.tasks AS t
@@ -64,8 +65,9 @@ WITH report AS (
 ), made_good AS (
     -- In the rollup of the time when it was written off.
     INSERT INTO crewtop.model_stats (at, queue, crew, provider, model, calls, errors, unpriced)
-    SELECT ended_at, queue, crew, coalesce(killed_provider, ''), killed_model, -count(*), -count(*), -count(*)
-    FROM ended WHERE known = 1 GROUP BY ended_at, queue, crew, killed_provider, killed_model
+    SELECT ended_at, queue, crew, coalesce(begun_provider, provider, ''), coalesce(begun_model, model),
+           -count(*), -count(*), -count(*)
+    FROM ended WHERE known = 1 GROUP BY ended_at, queue, crew, 4, 5
 )
 INSERT INTO crewtop.model_stats
     (at, queue, crew, provider, model, calls, errors, rate_limited, unpriced, input_tokens, cache_read_tokens,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from decimal import Decimal
 
 import pytest
@@ -12,8 +13,8 @@ from crewtop.model.money import Money
 from crewtop.model.pricing import Tokens
 from crewtop.model.task import Claim, RunOutcome
 from crewtop.store import console, lease, ledger, tasklist
-from crewtop.store.database import Database
-from tests.store.helpers import call, end, expire, one, put, run, take, task
+from crewtop.store.database import Database, statement
+from tests.store.helpers import call, end, expire, one, put, run, somebody_waits, take, task
 
 TOKENS = Tokens(input=10, cache_read=2, cache_write=1, output=5, reasoning=3)
 
@@ -100,6 +101,21 @@ async def test_an_answer_that_comes_after_all_replaces_the_unknown(database: Dat
     assert await cost(database) == Money(Decimal(0), unknown=1, calls=1)
     for _ in range(2):
         await ledger.record_calls(database, [call(claim, tokens=TOKENS, cost=Decimal("0.5"))])
+    assert await cost(database) == Money(Decimal("0.5"), unknown=0, calls=1)
+    sums = "SELECT (sum(calls), sum(errors), sum(unpriced), sum(cost))::text FROM crewtop.model_stats"
+    assert await one(database, sums) == "(1,0,0,0.5)"
+
+
+async def test_an_answer_that_comes_while_it_is_written_off_is_counted_once(database: Database) -> None:
+    claim = await started(database)
+    await ledger.record_calls(database, [call(claim, outcome="started")])
+    await end(database, claim, RunOutcome.CRASHED)
+    async with database.connection() as connection:
+        async with connection.transaction():
+            await connection.execute(statement("close_calls"), [claim.run_id], 0.0)
+            answered = asyncio.create_task(ledger.record_calls(database, [call(claim, cost=Decimal("0.5"))]))
+            await somebody_waits(database)
+        await answered
     assert await cost(database) == Money(Decimal("0.5"), unknown=0, calls=1)
     sums = "SELECT (sum(calls), sum(errors), sum(unpriced), sum(cost))::text FROM crewtop.model_stats"
     assert await one(database, sums) == "(1,0,0,0.5)"
