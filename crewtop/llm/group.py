@@ -160,7 +160,7 @@ class Group:
         else:
             again = self._grant(ways, waiters, answer, now)
         await self._show()
-        return self._rest(again)
+        return self._rest(again, heard=answer is not None)
 
     def _next(self) -> Sequence[Waiter]:
         """Who is next in line, with what such calls take by now."""
@@ -169,8 +169,8 @@ class Group:
             waiter.tokens = self.reckon(waiter.ask)
         return waiters
 
-    def _rest(self, again: float) -> float | None:
-        if self.teller is not None and self.teller.is_due and not self._is_alone():
+    def _rest(self, again: float, *, heard: bool) -> float | None:
+        if heard and self.teller is not None and self.teller.is_due:
             return 0.0
         if self._line:
             return min(again, LOOKS_SECONDS)
@@ -215,6 +215,8 @@ class Group:
         if self.teller is not None and now < lost_at + GRACE_SECONDS:
             return lost_at + GRACE_SECONDS - now  # most likely Redis is back by then, and others never missed it
         for waiter in waiters:
+            if waiter.answer.done():
+                continue  # it was cancelled, and is about to leave
             soonest = self._again_alone(waiter, ways, now, urgent=waiter.urgent)
             if soonest > 0.0:
                 self._give_up(now, soonest)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 
 import pytest
 from redis import Redis as Blocking
 
 from crewtop.llm.asking import CallAsk, Denied, Fault, Outcome, Permit, Settled
-from crewtop.llm.gate import Gate
+from crewtop.llm.gate import Gate, Rules
+from crewtop.llm.keys import KeyPool
 from crewtop.model.allowance import Limits
-from tests.llm.simulated import MODEL, Shared, World, gate, now, simulate
+from tests.llm.simulated import MODEL, Shared, T, World, gate, now, simulate
 
 TIGHT = Limits(requests_per_minute=60, tokens_per_minute=9_000)
 
@@ -341,5 +343,50 @@ def test_a_wait_that_is_cancelled_costs_nothing(redis_url: str) -> None:
                     await here.settle(Settled(answer.call_id, Outcome.UNSENT, None))
             await asyncio.sleep(3)
             assert [(s.requests_used, s.in_flight) for s in here.states()] == [(0, 0)]
+
+    simulate(run())
+
+
+def test_one_that_is_cancelled_at_the_moment_of_its_turn_takes_nobody_along() -> None:
+    async def run() -> None:
+        async with gate(None, Limits(at_once=1)) as only:
+            await only.enter(CallAsk("out", "openai", MODEL, 100, "crew", "support", 3))
+            first, second = (
+                asyncio.create_task(only.enter(CallAsk(name, "openai", MODEL, 100, "crew", "support", 3)))
+                for name in ("first", "second")
+            )
+            await asyncio.sleep(1)
+            await only.settle(Settled("out", Outcome.ANSWERED, 100, 200))
+            first.cancel()
+            assert isinstance(await second, Permit)
+            assert first.cancelled()
+
+    simulate(run())
+
+
+class Counted(Shared):
+    """It counts how often it is asked."""
+
+    attempts = 0
+
+    async def _attempt(self, ask: Callable[[Any], Awaitable[T]]) -> T | None:
+        self.attempts += 1
+        return await super()._attempt(ask)
+
+
+def test_without_redis_and_without_a_key_it_rests_however_much_there_is_to_tell(redis_url: str) -> None:
+    empty(redis_url)
+
+    async def run() -> None:
+        pool = KeyPool({"openai": ("ONLY",)}, now)
+        async with Counted(redis_url, "w1", now) as shared, Gate(shared, Rules({}, 30.0), pool, clock=now) as only:
+            await only.enter(CallAsk("c1", "openai", MODEL, 100, "crew", "support", 3))
+            await asyncio.sleep(0.5)
+            shared.away, before = True, shared.attempts
+            pool.failed("openai", "ONLY", Fault.KEY)
+            await only.settle(Settled("c1", Outcome.REFUSED, None, 401, fault=Fault.KEY))
+            for _ in range(1_000):
+                await asyncio.sleep(0)
+            assert shared.attempts - before <= 2
 
     simulate(run())
