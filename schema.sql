@@ -218,7 +218,6 @@ CREATE TABLE crewtop.runs (
     log_tail      text,
     PRIMARY KEY (task_id, id)
 ) WITH (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.05);
-CREATE INDEX runs_lost ON crewtop.runs (finished_at) WHERE outcome = 'lost';
 COMMENT ON TABLE crewtop.runs IS 'One row an attempt at a task by one worker. Its id, unique over all tasks, is the lease token.';
 COMMENT ON COLUMN crewtop.runs.outcome IS 'superseded: an operator failed or requeued the task under the running process.';
 COMMENT ON COLUMN crewtop.runs.waited_seconds IS 'From run_at to the claim: the wait that the service level judges.';
@@ -327,6 +326,7 @@ CREATE TABLE crewtop.transitions (
     PRIMARY KEY (task_id, version)
 );
 COMMENT ON TABLE crewtop.transitions IS 'What changed a task otherwise than its run did: operators, rescuers, the end of a dependency.';
+CREATE INDEX transitions_of_lost ON crewtop.transitions (at) WHERE old_status = 'running' AND actor LIKE 'worker:%';
 COMMENT ON COLUMN crewtop.transitions.actor IS 'producer, worker:<id>, or operator:<who>.';
 
 CREATE VIEW crewtop.task_history AS

@@ -103,7 +103,8 @@ SELECT json_build_object(
            OR r.claimed_at < now() - make_interval(secs => t.budget_seconds))
     GROUP BY t.queue) AS s),
 'lost_runs', (SELECT count(*) FROM (
-    SELECT FROM crewtop.runs WHERE outcome = 'lost' AND finished_at > now() - interval '15 minutes' LIMIT 1000) AS l),
+    SELECT FROM crewtop.transitions
+    WHERE old_status = 'running' AND actor LIKE 'worker:%' AND at > now() - interval '15 minutes' LIMIT 1000) AS l),
 -- Who may not know, a role without pg_read_all_stats, sees no position, and no lag either. A standby that has all there is
 -- tells none after a while.
 'standbys', (SELECT json_agg(s) FROM (

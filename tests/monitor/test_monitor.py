@@ -354,3 +354,31 @@ async def test_a_worker_can_be_told_to_end_at_once(database: Database, monitor: 
     await monitor.kill("w1")
     orders = await lease.heartbeat(database, beat("w1"))
     assert (orders.killed, orders.draining) == (True, True)
+
+
+async def test_runs_whose_worker_went_away_are_counted_as_lost_and_no_others(
+    database: Database, monitor: Monitor
+) -> None:
+    lost, done, requeued = await put(database, *["a"] * 3)
+    claims = {claim.task_id: claim for claim in await take(database, limit=3)}
+    await end(database, claims[done], RunOutcome.COMPLETED, result="1")
+    await operations.begin(database, Order(Action.REQUEUE), [Target(requeued, 2)], "op")
+    await expire(database, lost)
+    await lease.rescue(database, "w2", 0.0, set(), 10)
+    assert (await monitor.snapshot()).lost_runs == 1
+    await one(database, "UPDATE crewtop.transitions SET at = at - interval '16 min'")
+    assert (await monitor.snapshot()).lost_runs == 0
+
+
+async def test_how_long_the_head_of_each_priority_waits(database: Database, monitor: Monitor) -> None:
+    """Case C11: what is due later waits for nobody."""
+    await put(database, "a", priority=1)
+    await put(database, "a", priority=3)
+    await one(database, "UPDATE crewtop.tasks SET run_at = now() - interval '40 s' WHERE priority = 3")
+    await put(database, "a", priority=4)
+    await one(database, "UPDATE crewtop.tasks SET run_at = now() + interval '1 h' WHERE priority = 4")
+    queue = await queue_of(monitor)
+    assert [wait if wait is None else round(wait / 40) for wait in queue.waits] == [None, 0, None, 1, None]
+    assert queue.oldest == queue.waits[3]
+    await one(database, "UPDATE crewtop.queues SET service_levels = '{1,2,3,4,5}'")
+    assert (await queue_of(monitor)).service_levels == (1.0, 2.0, 3.0, 4.0, 5.0)

@@ -16,7 +16,7 @@ from crewtop.model.operations import Action, Target
 from crewtop.model.task import RunOutcome
 from crewtop.monitor.monitor import Monitor
 from crewtop.queue import Queue
-from crewtop.store import housekeeping, lease, ledger, limits, operations, repricings, schema
+from crewtop.store import alerts, housekeeping, lease, ledger, limits, operations, repricings, schema
 from crewtop.store import schedules as store
 from crewtop.store.database import Database
 from crewtop.stores import Addresses, Stores
@@ -167,3 +167,19 @@ async def test_an_operator_prices_calls_again_and_cannot_rewrite_who_did(
             await one(people["operator"], change)
     with pytest.raises(CrewtopError, match="permission denied"):
         await repricings.begin(people["viewer"], 3_600, None, "me")
+
+
+async def test_an_operator_silences_and_lifts_it_and_changes_no_alert(
+    people: dict[str, Database], live: FastLane
+) -> None:
+    made = await alerts.put_silence(people["operator"], "stuck", "*", 60.0, "dana@ops1", None)
+    assert [each.id for each in await alerts.lift_silences(people["operator"], made.id)] == [made.id]
+    for what in (
+        "DELETE FROM crewtop.silences", "UPDATE crewtop.silences SET actor = 'x'", "DELETE FROM crewtop.alerts",
+        "UPDATE crewtop.alert_watch SET until = 'infinity'",
+    ):  # fmt: skip
+        with pytest.raises(CrewtopError, match="permission denied"):
+            await one(people["operator"], what)
+    with pytest.raises(CrewtopError, match="permission denied"):
+        await alerts.put_silence(people["viewer"], "stuck", "*", 60.0, "eve", None)
+    assert (await monitor(people["viewer"], live).snapshot()).silences == ()

@@ -67,4 +67,5 @@ COMMENT ON TABLE crewtop.alert_watch IS 'One row: the worker that judges alerts 
 COMMENT ON COLUMN crewtop.alert_watch.delivers IS 'It has [alerts.deliver]: such a one takes over from one that has none, and the newest from the others.';
 INSERT INTO crewtop.alert_watch DEFAULT VALUES;
 
-CREATE INDEX runs_lost ON crewtop.runs (finished_at) WHERE outcome = 'lost';
+-- Not on runs: each end of a run would have to touch every index there.
+CREATE INDEX transitions_of_lost ON crewtop.transitions (at) WHERE old_status = 'running' AND actor LIKE 'worker:%';
