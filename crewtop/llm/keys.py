@@ -99,7 +99,13 @@ class Secrets:
             if len(value) >= _SHORTEST_SECRET and value not in self._texts:
                 shown = last_characters(value)
                 self._texts[value] = shown
-                self._bytes[_in_json(value)] = _in_json(shown)
+                self._texts = dict(sorted(self._texts.items(), key=_longest_first))
+                self._bytes = {_in_json(value): _in_json(shown) for value, shown in self._texts.items()}
+
+
+def _longest_first(entry: tuple[str, str]) -> int:
+    """One key may be the beginning of another, whose rest would else be left."""
+    return -len(entry[0])
 
 
 def _in_json(text: str) -> bytes:

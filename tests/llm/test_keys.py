@@ -109,6 +109,15 @@ def test_keys_are_taken_out_of_text_and_of_json(monkeypatch: pytest.MonkeyPatch)
     assert json.loads(line) == {"error": "bad key …1234", "…9876": 1}
 
 
+def test_of_a_key_that_begins_like_another_nothing_more_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    longer = f"{SECRET}-and-more-5432"
+    monkeypatch.setenv("ONE", SECRET)
+    monkeypatch.setenv("TWO", longer)
+    secrets = Secrets(("ONE", "TWO"))
+    assert secrets.text(f"{longer} {SECRET}") == "…5432 …9876"
+    assert json.loads(secrets.line(json.dumps([longer]).encode())) == ["…5432"]
+
+
 def test_a_key_that_was_exchanged_stays_a_secret(tmp_path: Path, clock: Clock) -> None:
     file = tmp_path / "key"
     file.write_text(SECRET)
