@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,6 +20,8 @@ _PORTABLE = ("temperature", "top_p", "max_tokens", "stop", "stream", "seed", "re
 """What a model of another provider understands too."""
 
 _made: OrderedDict[tuple[int, str, str], tuple[Any, Any]] = OrderedDict()
+_lock = threading.Lock()
+"""Runs of one process are threads of it: what one looks up, another may just be dropping."""
 
 
 def provider_and_model(llm: Any, said: str | None = None) -> tuple[str | None, str]:
@@ -41,12 +44,16 @@ def substitute(llm: Any, provider: str, model: str, base_urls: Mapping[str, str]
     if provider_and_model(llm) == (provider, model):
         return llm
     place = (id(llm), provider, model)  # which no other object can have while llm is kept beside it
-    if place not in _made:
-        _made[place] = llm, _make(llm, provider, model, base_urls, secret)
+    with _lock:
+        if found := _made.get(place):
+            _made.move_to_end(place)
+            return found[1]
+    other = _make(llm, provider, model, base_urls, secret)
+    with _lock:
+        _made[place] = llm, other
         if len(_made) > _KEPT:
             _made.popitem(last=False)
-    _made.move_to_end(place)
-    return _made[place][1]
+    return other
 
 
 def answer_limit(llm: Any) -> int | None:
