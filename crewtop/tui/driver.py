@@ -45,8 +45,11 @@ if sys.platform != "win32":
 
     from crewtop.tui.pasting import ESCAPE_SECONDS, PastingParser
 
-    INPUT_SECONDS = 0.1
-    """How long the end of the screen waits at most for input."""
+    INPUT_SECONDS = 5.0
+    """How long the thread that reads keys sleeps at most. What ends it wakes it."""
+
+    GONE_SECONDS = 0.1
+    """Between two looks at a terminal that is gone."""
 
     class CalmDriver(LinuxDriver):
         """Asks the terminal for clicks and the wheel alone."""
@@ -57,6 +60,7 @@ if sys.platform != "win32":
                 # `crewtop 2> log` must not send the picture into the log.
                 lost: Any = _Lost(sys.__stdout__)
                 self._file = lost
+            self._woken, self._wake = os.pipe()
 
         def write(self, data: str) -> None:
             """Send data to the terminal."""
@@ -76,13 +80,20 @@ if sys.platform != "win32":
             parser, decoder = PastingParser(), getincrementaldecoder("utf-8")("replace")
             while not self.exit_event.is_set():
                 patience = ESCAPE_SECONDS if parser.undecided else INPUT_SECONDS
-                if select.select([self.fileno], [], [], patience)[0]:
+                if self.fileno in select.select([self.fileno, self._woken], [], [], patience)[0]:
                     if not (data := os.read(self.fileno, 4_096)):
-                        time.sleep(INPUT_SECONDS)  # the terminal is gone: the application looks for that
+                        time.sleep(GONE_SECONDS)  # the terminal is gone: the application looks for that
                     for event in parser.feed(decoder.decode(data)):
                         self.process_message(event)
                 for event in parser.tick():
                     self.process_message(event)
+            os.read(self._woken, 1)
+
+        def disable_input(self) -> None:
+            """Let nobody read keys any more."""
+            if self._key_thread is not None and self._key_thread.is_alive():
+                os.write(self._wake, b".")
+            super().disable_input()
 
         def start_application_mode(self) -> None:
             """Take the terminal over."""
