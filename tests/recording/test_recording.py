@@ -1,0 +1,261 @@
+"""Files: what was recorded is found again at any second, whatever became of the writer and of the bytes."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from crewtop.model.snapshot import Health, Point, Snapshot
+from crewtop.recording.cut import cut
+from crewtop.recording.file import FRAMES, RecordingError
+from crewtop.recording.instants import InstantError, instant_of
+from crewtop.recording.reader import open_recording
+from crewtop.recording.rolling import Rolling, only_writer
+from crewtop.recording.writer import Full, Writer
+from tests.tui.fixtures import BUSY, EMPTY, INCIDENT, NOW
+
+LARGE = 10**9
+
+
+def at(second: float, base: Snapshot = EMPTY) -> Snapshot:
+    return replace(base, at=NOW + timedelta(seconds=second), running_total=int(second))
+
+
+def recorded(path: Path, seconds: int, *, close: bool = True, base: Snapshot = EMPTY) -> Path:
+    writer = Writer(path, "shop on db1", 1.0, LARGE)
+    for second in range(seconds):
+        writer.write(at(second, base))
+    if close:
+        writer.close()
+    return path
+
+
+def write_all(writer: Writer, seconds: int) -> None:
+    for second in range(seconds):
+        writer.write(at(second))
+
+
+def noise(second: int, n: int) -> Point:
+    """A point that nothing before is like."""
+    return replace(BUSY.series[n], backlog=hash((second, n)) % 10**9)
+
+
+def when(second: float) -> datetime:
+    return NOW + timedelta(seconds=second)
+
+
+def refusal(path: Path) -> str | None:
+    """Why the last picture of a file cannot be shown, or None."""
+    try:
+        recording = open_recording(path)
+        recording.at(recording.end)
+    except RecordingError as error:
+        return str(error)
+    return None
+
+
+def test_any_second_is_found(tmp_path: Path) -> None:
+    recording = open_recording(recorded(tmp_path / "a.crewtop", 2 * FRAMES + 10))
+    assert (recording.begin, recording.end) == (NOW, when(2 * FRAMES + 9))
+    assert recording.about.where == "shop on db1"
+    for second in (0, FRAMES - 1, FRAMES, 7, 2 * FRAMES + 9, 2 * FRAMES):
+        assert recording.at(when(second + 0.4)).snapshot == at(second)
+    assert recording.at(when(-5)).snapshot == at(0)
+    assert recording.at(when(9_999)).snapshot == at(2 * FRAMES + 9)
+
+
+def test_steps_go_over_the_borders_of_segments_and_stop_at_the_ends(tmp_path: Path) -> None:
+    recording = open_recording(recorded(tmp_path / "a.crewtop", FRAMES + 10))
+    assert recording.step(when(FRAMES), -1).snapshot == at(FRAMES - 1)
+    assert recording.step(when(FRAMES - 1), 2).snapshot == at(FRAMES + 1)
+    assert recording.step(NOW, -1).snapshot == at(0)
+    assert recording.step(when(5), 9_999).snapshot == at(FRAMES + 9)
+
+
+def test_a_writer_that_was_killed_leaves_every_whole_picture(tmp_path: Path) -> None:
+    recording = open_recording(recorded(tmp_path / "a.crewtop", FRAMES + 3, close=False))
+    assert recording.end == when(FRAMES + 2)
+    assert recording.at(recording.end).snapshot == at(FRAMES + 2)
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_cut_off_at_any_byte_it_opens_up_to_the_last_whole_picture(tmp_path: Path, closed: bool) -> None:
+    whole = recorded(tmp_path / "a.crewtop", 4, close=closed).read_bytes()
+    seen = set()
+    for size in range(len(whole)):
+        part = tmp_path / "part.crewtop"
+        part.write_bytes(whole[:size])
+        if (told := refusal(part)) is not None:
+            assert "cut off" in told or "nothing is recorded" in told
+            seen.add(-1)
+        else:
+            recording = open_recording(part)
+            last = int((recording.end - NOW).total_seconds())
+            assert recording.at(recording.end).snapshot == at(last)
+            seen.add(last)
+    assert {-1, 0, 1, 2} <= seen
+
+
+def test_a_damaged_byte_is_told_in_one_line_or_does_no_harm(tmp_path: Path) -> None:
+    whole = bytearray(recorded(tmp_path / "a.crewtop", 3, base=BUSY).read_bytes())
+    part = tmp_path / "part.crewtop"
+    for place in range(0, len(whole), 7):
+        part.write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
+        told = refusal(part)
+        assert told is None or (told.startswith(str(part)) and "\n" not in told)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"crewtop recording 2\n{}\n", "version 2, and this crewtop reads up to 1: use a newer one"),
+        (b"PNG and so on", "no recording of crewtop"),
+        (b"", "cut off before its first picture"),
+        (b"crewtop recording 1\n{\n", "damaged"),
+    ],
+)
+def test_what_is_no_recording_of_this_version_is_refused(tmp_path: Path, content: bytes, told: str) -> None:
+    path = tmp_path / "b.crewtop"
+    path.write_bytes(content)
+    with pytest.raises(RecordingError, match=told):
+        open_recording(path)
+
+
+def test_a_file_is_never_written_over(tmp_path: Path) -> None:
+    path = recorded(tmp_path / "a.crewtop", 2)
+    with pytest.raises(RecordingError, match="exists: choose another name"):
+        Writer(path, "", 1.0, LARGE)
+
+
+def test_a_full_file_says_so_and_keeps_what_it_has(tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "a.crewtop", "shop", 1.0, 2_500)
+    with pytest.raises(Full, match=r"largest size of 0\.0025 MB"):
+        write_all(writer, 1_000)
+    writer.close()
+    recording = open_recording(writer.path)
+    assert writer.path.stat().st_size <= 2_500
+    assert recording.end == writer.end
+    assert recording.at(recording.end).snapshot.running_total > 3
+
+
+def test_a_clock_that_goes_back_loses_no_picture(tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "a.crewtop", "shop", 1.0, LARGE)
+    for second in (10, 11, 2, 3, 12):
+        writer.write(at(second))
+    writer.close()
+    recording = open_recording(writer.path)
+    place, seen = recording.begin, []
+    for _ in range(5):
+        seen.append(recording.at(place).snapshot.running_total)
+        place = recording.step(place, 1).at
+    assert seen == [10, 11, 2, 3, 12]
+
+
+def test_marks_tell_where_problems_begin(tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "a.crewtop", "shop", 1.0, LARGE)
+    bad = replace(INCIDENT, at=when(2))
+    for picture in (
+        at(0),
+        at(1),
+        bad,
+        replace(bad, at=when(3)),
+        at(4),
+        replace(EMPTY, at=when(5), redis=Health(False)),
+    ):
+        writer.write(picture)
+    found = open_recording(writer.path).marks
+    writer.close()
+    assert found == open_recording(writer.path).marks
+    assert {mark.at for mark in found} == {when(2), when(5)}
+    assert ("wrong", "support: failing") in {(mark.severity, mark.name) for mark in found}
+
+
+def test_a_span_is_cut_out_into_a_file_of_its_own(tmp_path: Path) -> None:
+    whole = open_recording(recorded(tmp_path / "a.crewtop", 3 * FRAMES, base=BUSY))
+    out = tmp_path / "incident.crewtop"
+    size = cut(whole, when(FRAMES - 20.5), when(2 * FRAMES + 4.5), out)
+    part = open_recording(out)
+    assert size == out.stat().st_size < whole.segments[0].path.stat().st_size
+    assert (part.begin, part.end) == (when(FRAMES - 21), when(2 * FRAMES + 4))
+    for second in (FRAMES - 21, FRAMES, FRAMES + 50, 2 * FRAMES + 4):
+        assert part.at(when(second)).snapshot == whole.at(when(second)).snapshot
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.crewtop", "incident.crewtop"]
+    with pytest.raises(RecordingError, match="exists"):
+        cut(whole, NOW, when(3), out)
+
+
+def test_a_cut_where_rows_came_and_went_reads_its_words(tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "a.crewtop", "shop", 1.0, LARGE)
+    rows = [tuple(replace(row, task_id=100 * second + n) for n, row in enumerate(BUSY.running)) for second in range(20)]
+    for second in range(20):
+        writer.write(replace(BUSY, at=when(second), running=rows[second]))
+    writer.close()
+    cut(open_recording(writer.path), when(9), when(15), tmp_path / "b.crewtop")
+    part = open_recording(tmp_path / "b.crewtop")
+    assert [part.at(when(s)).snapshot.running for s in range(9, 16)] == rows[9:16]
+
+
+def test_a_rolling_recording_drops_what_is_too_old(tmp_path: Path) -> None:
+    rolling = Rolling(tmp_path, "shop", 1.0, hours=1.0, most_bytes=LARGE)
+    for second in range(0, 400, 10):  # a file each 150 s
+        rolling.write(at(second))
+    first = sorted(tmp_path.glob("*.crewtop"))[0]
+    os.utime(first, (1, 1))
+    for second in range(400, 700, 10):
+        rolling.write(at(second))
+    rolling.close()
+    assert not first.exists()
+    recording = open_recording(tmp_path)
+    assert recording.begin == when(150)
+    assert recording.at(when(333)).snapshot == at(330)
+
+
+def test_a_rolling_recording_never_takes_more_than_its_bytes(tmp_path: Path) -> None:
+    rolling = Rolling(tmp_path, "shop", 1.0, hours=100.0, most_bytes=60_000)
+    for second in range(300):
+        rolling.write(replace(BUSY, at=when(second), series=tuple(noise(second, n) for n in range(20))))
+        assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 60_000
+    rolling.close()
+    recording = open_recording(tmp_path)
+    assert recording.begin > NOW
+    assert recording.end == when(299)
+
+
+def test_one_process_writes_and_the_others_are_told_what(tmp_path: Path) -> None:
+    with only_writer(tmp_path / "r", "shop on db1") as held:
+        assert held is None
+        with only_writer(tmp_path / "r", "other") as second:
+            assert second == "shop on db1"
+    with only_writer(tmp_path / "r", "other") as third:
+        assert third is None
+
+
+@pytest.mark.parametrize(
+    ("typed", "second"),
+    [("14:02:20", 9), ("14:03", 49), ("14:02:20Z", 9), ("2026-03-14T14:02:20", 9), ("2026-03-14T15:02:20+01:00", 9)],
+)
+def test_times_as_typed(typed: str, second: float) -> None:
+    assert instant_of(typed, NOW, when(100)) == when(second)
+
+
+def test_a_time_of_day_is_the_newest_one_and_may_be_of_yesterday() -> None:
+    assert instant_of("14:02:11", when(-86_400), when(60)) == NOW
+    assert instant_of("23:00", when(-86_400), when(60)).day == NOW.day - 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("13:00", "13:00 is not in the recording: it holds 2026-03-14 14:02:11Z to 2026-03-14 14:03:51Z"),
+        ("25:00", "25:00 is no time of day: use one from 00:00 to 23:59:59"),
+        ("noon", "'noon' is no time: use one like 14:03:10 or 2026-12-24T18:00:00"),
+    ],
+)
+def test_what_is_no_time_of_the_recording_is_told(typed: str, told: str) -> None:
+    with pytest.raises(InstantError) as caught:
+        instant_of(typed, NOW, when(100))
+    assert str(caught.value) == told
