@@ -15,6 +15,7 @@ from crewtop.cli_alerts import alert_commands
 from crewtop.cli_machines import machines
 from crewtop.cli_money import money
 from crewtop.cli_reading import reading
+from crewtop.cli_recording import recording
 from crewtop.cli_shared import configuration, run
 
 app = typer.Typer(
@@ -32,6 +33,7 @@ app.add_typer(reading)
 app.add_typer(acting)
 app.add_typer(money)
 app.add_typer(machines)
+app.add_typer(recording)
 
 # Flags that are meant alike before and after a command, and whether a value follows.
 EVERYWHERE = {
@@ -136,13 +138,14 @@ def worker(
     log_json: Annotated[bool, typer.Option("--log-json", help="Log a JSON object a line.")] = False,
 ) -> None:
     """Run crews until told to stop. SIGTERM or Ctrl-C drains, a second one hurries."""
+    from crewtop.commands.recording import keeping
     from crewtop.commands.watching import watching
     from crewtop.worker.main import work
 
     given = {"slots": slots, "crews_per_process": crews_per_process}
     flags = {name: value for name, value in given.items() if value is not None}
     settings = configuration(context, {"worker": flags})
-    beside = [watching(settings.settings)]
+    beside = [watching(settings.settings), *keeping(settings)]
     raise typer.Exit(run(work(settings, queues=queue, burst=burst, log_json=log_json, beside=beside)))
 
 

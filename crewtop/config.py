@@ -29,6 +29,7 @@ from crewtop.model import filters
 from crewtop.model.errors import CrewtopError
 from crewtop.model.operations import UNDO_MINUTES
 from crewtop.model.pricing import Rates
+from crewtop.model.sizes import size_of
 from crewtop.model.stuck import NO_PROGRESS_SECONDS
 from crewtop.model.task import SERVICE_LEVELS_SECONDS, Priority
 from crewtop.text import storable_json
@@ -196,8 +197,27 @@ def _view(name: str, text: str) -> str:
         raise ValueError(f"{name}: {error}") from None
 
 
+def _bytes(value: object) -> object:
+    return size_of(value) if isinstance(value, str) else value
+
+
+class RecordingSettings(Table):
+    """[recording]: a worker keeps what the screen would show, of the newest hours, in at most max_size bytes.
+
+    One worker of a host does. folder: where; None: recordings/ in the user's folder for state. max_size also takes
+    texts such as "500 MB".
+    """
+
+    folder: Path | None = None
+    hours: Annotated[float, Field(ge=0.1, le=8_760)] = 24.0
+    max_size: Annotated[int, Field(ge=1_000_000, le=10**12), BeforeValidator(_bytes)] = 200_000_000
+
+
 class Settings(BaseSettings):
-    """Everything that can be configured. views: [views], filters by name, for @NAME in a filter and --view."""
+    """Everything that can be configured. views: [views], filters by name, for @NAME in a filter and --view.
+
+    recording None: no worker records.
+    """
 
     model_config = SettingsConfigDict(env_prefix="CREWTOP_", env_nested_delimiter="__", extra="forbid", frozen=True)
 
@@ -212,6 +232,7 @@ class Settings(BaseSettings):
     schedules: dict[Annotated[str, Field(min_length=1, max_length=200)], Schedule] = Field(default_factory=dict)
     retention: Retention = Retention()
     alerts: Alerts = Alerts()
+    recording: RecordingSettings | None = None
     views: dict[Annotated[str, Field(pattern=r"^[^@\s]\S{0,49}$")], str] = Field(default_factory=dict)
 
     @field_validator("views")

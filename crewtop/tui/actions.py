@@ -20,6 +20,8 @@ class View(StrEnum):
     OPERATIONS = "operations"
     CHARTS = "charts"
     DETAIL = "detail"
+    REPLAY = "replay"
+    """None that can be opened: the keys of a recording's time bar, which come first in every view of a replay."""
 
 
 TABS: tuple[tuple[str, str, View], ...] = (
@@ -33,8 +35,8 @@ TABS: tuple[tuple[str, str, View], ...] = (
 )
 """Key, title and view of the tabs in the header."""
 
-LISTS = frozenset(View) - {View.DETAIL, View.CHARTS}
-EVERYWHERE = frozenset(View)
+EVERYWHERE = frozenset(View) - {View.REPLAY}
+LISTS = EVERYWHERE - {View.DETAIL, View.CHARTS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,7 @@ _FAILURES = frozenset({View.FAILURES})
 _MODELS = frozenset({View.MODELS})
 _EVENTS = frozenset({View.EVENTS})
 _OPERATIONS = frozenset({View.OPERATIONS})
+_REPLAY = frozenset({View.REPLAY})
 
 
 def _on_tasks(key: str, action: Action, footer: int) -> Command:
@@ -254,6 +257,16 @@ COMMANDS: tuple[Command, ...] = (
     Command("last_view", ("backspace",), "last view", "The view that was open before this one", "Go to"),
     Command("charts", ("c",), "charts", "Backlog, throughput, latency and spend over time", "Go to", footer=4),
     Command("go_to_id", ("#",), "task by id", "Open a task by its number", "Go to"),
+    Command("play", ("space", "p"), "play/pause", "Let the recording go on, or hold it", "Replay", _REPLAY, footer=1),
+    Command("step_back", ("[", "left"), "step", "One picture back", "Replay", _REPLAY, footer=2),
+    Command("step_on", ("]", "right"), "step", "One picture on", "Replay", _REPLAY, footer=2),
+    Command("tape_minute_back", ("{",), "minute", "A minute back", "Replay", _REPLAY, footer=4),
+    Command("tape_minute_on", ("}",), "minute", "A minute on", "Replay", _REPLAY, footer=4),
+    Command("jump", ("@", "T"), "time", "To a time that you type", "Replay", _REPLAY, footer=3),
+    Command("next_problem", (".",), "next problem", "To where the next problem begins", "Replay", _REPLAY, footer=3),
+    Command("last_problem", (",",), "problem before", "To where the problem before began", "Replay", _REPLAY),
+    Command("tape_faster", ("+",), "speed", "Let it go faster", "Replay", _REPLAY, footer=4),
+    Command("tape_slower", ("-",), "speed", "Let it go slower", "Replay", _REPLAY, footer=4),
 )
 
 _NAMES = {"enter": "⏎", "escape": "Esc", "space": "Space", "tab": "Tab", "shift+tab": "Shift+Tab"}

@@ -26,6 +26,7 @@ from crewtop.tui.session import Session
 from crewtop.tui.signals import Signals
 from crewtop.tui.source import Source
 from crewtop.tui.sparing import SparingScreen
+from crewtop.tui.tape import Tape
 from crewtop.tui.wants import Stream, Want, ask
 
 HUNG_UP = 128 + signal.SIGHUP
@@ -291,13 +292,20 @@ class CrewtopApp(App[int], inherit_bindings=False):
             self._show()
 
 
-def run_screen(reach: Callable[[], Source], options: ScreenOptions, *, background: Background | None = None) -> int:
+def run_screen(
+    reach: Callable[[], Source],
+    options: ScreenOptions,
+    *,
+    background: Background | None = None,
+    tape: Tape | None = None,
+) -> int:
     """Show the screen until the operator leaves it; returns the exit code.
 
     reach answers what the screen reads from, or raises Unavailable with the reason while that is not there.
-    background runs beside it on the same event loop, for the embedded pool, and is cancelled at the end.
+    background runs beside it on the same event loop, for the embedded pool, and is cancelled at the end. tape: the
+    recording that is replayed.
     """
-    screen = build(reach, options, background=background)
+    screen = build(reach, options, background=background, tape=tape)
     return screen.run(mouse=options.mouse) or 0
 
 
@@ -308,9 +316,10 @@ def build(
     colours: Colours | None = None,
     background: Background | None = None,
     clock: Callable[[], float] = time.monotonic,
+    tape: Tape | None = None,
 ) -> CrewtopApp:
     """The application, ready to run. colours overrides what the environment says; clock is monotonic seconds."""
     files = Files(options)
-    session = Session(options, clock)
+    session = Session(options, clock, tape)
     session.adopt(files)
     return CrewtopApp(reach, session, files, colours or colours_of(os.environ, options.colour), background)

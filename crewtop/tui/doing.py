@@ -10,6 +10,7 @@ from crewtop.tui.actions import View
 from crewtop.tui.effects import Effect, Quit, Refresh, Repaint, Say, Suspend
 from crewtop.tui.options import INTERVALS_SECONDS
 from crewtop.tui.past import STEPS_A_MINUTE
+from crewtop.tui.tape import Tape, about_time
 from crewtop.tui.views.help import Help, Palette
 from crewtop.tui.views.question import Question, about_id
 
@@ -85,6 +86,14 @@ def _faster(session: Session) -> Effect:
     return Refresh()  # or the old pause would have to end first
 
 
+def _on_tape(do: Callable[[Tape], Effect], session: Session) -> Effect | None:
+    return do(session.tape) if session.tape is not None else None
+
+
+def _jump(session: Session) -> Question | None:
+    return about_time(session.tape, session.manner) if session.tape is not None else None
+
+
 DOES: Mapping[str, Callable[[Session], Effect | Question | None]] = {
     "back": _back,
     "leave": _leave,
@@ -109,5 +118,15 @@ DOES: Mapping[str, Callable[[Session], Effect | Question | None]] = {
     "theme": _theme,
     "slower": _slower,
     "faster": _faster,
+    "play": partial(_on_tape, lambda tape: tape.play()),
+    "step_back": partial(_on_tape, lambda tape: tape.step(-1)),
+    "step_on": partial(_on_tape, lambda tape: tape.step(1)),
+    "tape_minute_back": partial(_on_tape, lambda tape: tape.move(-60)),
+    "tape_minute_on": partial(_on_tape, lambda tape: tape.move(60)),
+    "jump": _jump,
+    "next_problem": partial(_on_tape, lambda tape: tape.next_mark(1)),
+    "last_problem": partial(_on_tape, lambda tape: tape.next_mark(-1)),
+    "tape_faster": partial(_on_tape, lambda tape: tape.pace(1)),
+    "tape_slower": partial(_on_tape, lambda tape: tape.pace(-1)),
 }
 """By the command's name."""

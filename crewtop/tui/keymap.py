@@ -49,6 +49,12 @@ class Keymap:
         """Everything that can be done in a view, in the order of help."""
         return [command for command in self.commands if view in command.views]
 
+    def replayed(self, commands: Sequence[Command]) -> list[Command]:
+        """What of a view's commands is left in a replay, after those of the time bar: those whose keys it leaves."""
+        own = self.commands_in(View.REPLAY)
+        taken = {key for command in own for key in command.keys}
+        return [*own, *(command for command in commands if not taken.intersection(command.keys))]
+
     def key(self, name: str) -> str | None:
         """The first key of a command, for words such as 'undo: u'; None where the user took all of them away."""
         return next((command.keys[0] for command in self.commands if command.name == name and command.keys), None)

@@ -23,6 +23,7 @@ from crewtop.tui.options import ScreenOptions
 from crewtop.tui.pages import pages
 from crewtop.tui.paint import Line, Role
 from crewtop.tui.picture import LATE_SECONDS, Picture
+from crewtop.tui.tape import Tape
 from crewtop.tui.views import frame
 from crewtop.tui.views.detail import Detail
 from crewtop.tui.views.header import Steady
@@ -41,11 +42,13 @@ class Session:
 
     clock is monotonic seconds. alarms counts the problems that have appeared so far, for whoever rings a bell. bare:
     the picture leaves out rules, tabs and keys. interval: how often the operator wants a snapshot, in seconds; pause:
-    how long it is until the next one is asked for.
+    how long it is until the next one is asked for. tape: the recording that is replayed, None where the screen is live.
     """
 
-    def __init__(self, options: ScreenOptions, clock: Callable[[], float] = time.monotonic) -> None:
-        self.options = options
+    def __init__(
+        self, options: ScreenOptions, clock: Callable[[], float] = time.monotonic, tape: Tape | None = None
+    ) -> None:
+        self.options, self.tape = options, tape
         self.manner = Manner(options.ascii, options.utc)
         self.interval = self.pause = options.interval
         self.wardrobe = Wardrobe(options)
@@ -80,6 +83,8 @@ class Session:
     def commands(self) -> list[Command]:
         """What can be done in the open view; on a screen that only looks nothing that acts."""
         commands = self.keymap.commands_in(self.view)
+        if self.tape is not None:
+            commands = self.keymap.replayed(commands)
         return [command for command in commands if not command.acting] if self.read_only else commands
 
     @property
@@ -152,6 +157,8 @@ class Session:
     @property
     def pace(self) -> float:
         """Seconds between two snapshots, as the header tells: the interval, or what a slow database makes of it."""
+        if self.tape is not None:
+            return self.tape.recording.about.interval
         return float(round(self.pause)) if self.pause >= max(LATE_SECONDS, 2 * self.interval) else self.interval
 
     @property
@@ -170,6 +177,8 @@ class Session:
 
     def refusal(self) -> str | None:
         """Why acting keys refuse now, or None."""
+        if self.tape is not None:
+            return "not done: this is a recording: nothing can be done to what was"
         if self.options.read_only:
             return "read-only: this screen only looks"
         if self.read_only:
@@ -192,7 +201,8 @@ class Session:
             return self._press_overlay(key)
         if self.page.edit is not None:
             return self._carry_out(self.page.press(key))
-        command = self.keymap.command_for(key, self.view)
+        command = self.keymap.command_for(key, View.REPLAY) if self.tape is not None else None
+        command = command or self.keymap.command_for(key, self.view)
         return self.run(command) if command is not None else None
 
     def paste(self, text: str) -> None:

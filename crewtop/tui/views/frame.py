@@ -8,6 +8,7 @@ from crewtop import words
 from crewtop.tui.actions import View, key_name
 from crewtop.tui.manner import Manner, data
 from crewtop.tui.paint import BLANK, Line, Part, Role, Span, bar, clip_spans, joined, line
+from crewtop.tui.tape import ONLY
 from crewtop.tui.views import header
 from crewtop.tui.views.help import Help, Palette
 from crewtop.tui.views.question import Question
@@ -32,7 +33,8 @@ def lines(session: Session, width: int, height: int) -> list[Line]:
     tabs = [header.tabs(session.view, session.keymap, width, manner), *rule]
     top = [first, *([] if session.bare else tabs), *_banner(session, width)]
     message = [_said(text, role, width, session) for text, role in session.message]
-    foot = [*message, *([] if session.bare or (small and message) else [*rule, _keys(session, width)])]
+    tape = [] if session.tape is None else [session.tape.bar(width, manner)]
+    foot = [*message, *tape, *([] if session.bare or (small and message) else [*rule, _keys(session, width)])]
     most = height - len(top) - len(foot) - 1
     question = session.overlay.lines(width, session.manner, most) if isinstance(session.overlay, Question) else []
     room = max(1, height - len(top) - len(foot) - len(question))
@@ -63,7 +65,9 @@ def _marks(session: Session) -> list[Span]:
     shown = session.picture.shown
     if session.wardrobe.production:
         marks.append(Span("PRODUCTION", "wrong", True))
-    if session.read_only:
+    if session.tape is not None:
+        marks.append(Span("RECORDING", "watch", True))
+    elif session.read_only:
         marks.append(Span("read-only", "watch"))
     if session.acting.words:
         marks.append(Span(session.acting.words, "moving" if session.acting.progress else "watch", True))
@@ -80,6 +84,8 @@ def _rule(session: Session, width: int) -> Line:
 
 def _banner(session: Session, width: int) -> list[Line]:
     """What is the matter with the data, if anything is."""
+    if session.tape is not None and (session.page.want is not None or session.page.stream is not None):
+        return [Line(clip_spans((Span(f"  {ONLY}", "watch"),), width, session.manner.cut), "panel")]
     if session.picture.back_in_time and session.page.want is not None:
         said = "  the picture is of the past, this list is not: p shows what is now"
         return [Line(clip_spans((Span(said, "watch"),), width, session.manner.cut), "panel")]
@@ -100,7 +106,7 @@ def _banner(session: Session, width: int) -> list[Line]:
         " ",
         Span(session.manner.glyph("●") + " ", "wrong"),
         data(reason, "wrong", True),
-        Span(f"{old}  trying again", "muted"),
+        Span(f"{old}  trying again" if session.tape is None else "  as it was recorded", "muted"),
     )
     return [Line(clip_spans(spans, width, session.manner.cut), "panel")]
 
