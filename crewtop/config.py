@@ -210,7 +210,7 @@ class RecordingSettings(Table):
 
     folder: Path | None = None
     hours: Annotated[float, Field(ge=0.1, le=8_760)] = 24.0
-    max_size: Annotated[int, Field(ge=1_000_000, le=10**12), BeforeValidator(_bytes)] = 200_000_000
+    max_size: Annotated[int, Field(ge=10_000_000, le=10**12), BeforeValidator(_bytes)] = 200_000_000
 
 
 class Settings(BaseSettings):
