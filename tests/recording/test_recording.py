@@ -216,13 +216,13 @@ def test_a_rolling_recording_drops_what_is_too_old(tmp_path: Path) -> None:
 
 def test_a_rolling_recording_never_takes_more_than_its_bytes(tmp_path: Path) -> None:
     rolling = Rolling(tmp_path, "shop", 1.0, hours=100.0, most_bytes=60_000)
-    for second in range(300):
-        rolling.write(replace(EMPTY, at=when(second), series=tuple(noise(second, n) for n in range(20))))
+    for second in range(500):
+        rolling.write(replace(EMPTY, at=when(second), series=tuple(noise(second, n) for n in range(40))))
         assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 60_000
     rolling.close()
     recording = open_recording(tmp_path)
     assert recording.begin > NOW
-    assert recording.end == when(299)
+    assert recording.end == when(499)
 
 
 def test_one_process_writes_and_the_others_are_told_what(tmp_path: Path) -> None:
