@@ -259,7 +259,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("go_to_id", ("#",), "task by id", "Open a task by its number", "Go to"),
     Command("play", ("space", "p"), "play/pause", "Let the recording go on, or hold it", "Replay", _REPLAY, footer=1),
     Command("step_back", ("[", "left"), "step", "One picture back", "Replay", _REPLAY, footer=2),
-    Command("step_on", ("]", "right"), "step", "One picture on", "Replay", _REPLAY, footer=2),
+    Command("step_on", ("]", "right"), "step", "One picture on", "Replay", _REPLAY),
     Command("tape_minute_back", ("{",), "minute", "A minute back", "Replay", _REPLAY, footer=4),
     Command("tape_minute_on", ("}",), "minute", "A minute on", "Replay", _REPLAY, footer=4),
     Command("jump", ("@", "T"), "time", "To a time that you type", "Replay", _REPLAY, footer=3),
