@@ -8,7 +8,7 @@ import signal
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.app import App, ComposeResult
 
@@ -26,8 +26,10 @@ from crewtop.tui.session import Session
 from crewtop.tui.signals import Signals
 from crewtop.tui.source import Source
 from crewtop.tui.sparing import SparingScreen
-from crewtop.tui.tape import Tape
 from crewtop.tui.wants import Stream, Want, ask
+
+if TYPE_CHECKING:
+    from crewtop.tui.tape import Tape
 
 HUNG_UP = 128 + signal.SIGHUP
 """The exit code of a screen whose terminal is gone, whether or not a signal said so."""

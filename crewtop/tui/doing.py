@@ -10,12 +10,12 @@ from crewtop.tui.actions import View
 from crewtop.tui.effects import Effect, Quit, Refresh, Repaint, Say, Suspend
 from crewtop.tui.options import INTERVALS_SECONDS
 from crewtop.tui.past import STEPS_A_MINUTE
-from crewtop.tui.tape import Tape, about_time
 from crewtop.tui.views.help import Help, Palette
 from crewtop.tui.views.question import Question, about_id
 
 if TYPE_CHECKING:
     from crewtop.tui.session import Session
+    from crewtop.tui.tape import Tape
 
 
 def _back(session: Session) -> None:
@@ -91,6 +91,8 @@ def _on_tape(do: Callable[[Tape], Effect], session: Session) -> Effect | None:
 
 
 def _jump(session: Session) -> Question | None:
+    from crewtop.tui.tape import about_time  # and what reads recordings: only a replay needs it
+
     return about_time(session.tape, session.manner) if session.tape is not None else None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from crewtop import words
 from crewtop.model.filters import TaskFilter
@@ -23,7 +24,6 @@ from crewtop.tui.options import ScreenOptions
 from crewtop.tui.pages import pages
 from crewtop.tui.paint import Line, Role
 from crewtop.tui.picture import LATE_SECONDS, Picture
-from crewtop.tui.tape import Tape
 from crewtop.tui.views import frame
 from crewtop.tui.views.detail import Detail
 from crewtop.tui.views.header import Steady
@@ -33,6 +33,9 @@ from crewtop.tui.views.question import Blank, Question, about_all
 from crewtop.tui.views.tasks import Tasks
 from crewtop.tui.wardrobe import Wardrobe
 from crewtop.tui.ways import Ways
+
+if TYPE_CHECKING:
+    from crewtop.tui.tape import Tape
 
 FIRST_RUN = "Arrows and Enter look around, Esc goes back, ? explains the keys, : finds every command, q quits."
 

@@ -23,7 +23,9 @@ ONLY = "a recording holds snapshots only: this was asked of the database, and is
 
 
 class Tape:
-    """The place in a recording. clock is monotonic seconds."""
+    """The place in a recording. clock is monotonic seconds; only: what a view says that would ask for more."""
+
+    only = ONLY
 
     def __init__(self, recording: Recording, at: datetime, clock: Callable[[], float]) -> None:
         self.recording = recording

@@ -8,7 +8,6 @@ from crewtop import words
 from crewtop.tui.actions import View, key_name
 from crewtop.tui.manner import Manner, data
 from crewtop.tui.paint import BLANK, Line, Part, Role, Span, bar, clip_spans, joined, line
-from crewtop.tui.tape import ONLY
 from crewtop.tui.views import header
 from crewtop.tui.views.help import Help, Palette
 from crewtop.tui.views.question import Question
@@ -85,7 +84,7 @@ def _rule(session: Session, width: int) -> Line:
 def _banner(session: Session, width: int) -> list[Line]:
     """What is the matter with the data, if anything is."""
     if session.tape is not None and (session.page.want is not None or session.page.stream is not None):
-        return [Line(clip_spans((Span(f"  {ONLY}", "watch"),), width, session.manner.cut), "panel")]
+        return [Line(clip_spans((Span(f"  {session.tape.only}", "watch"),), width, session.manner.cut), "panel")]
     if session.picture.back_in_time and session.page.want is not None:
         said = "  the picture is of the past, this list is not: p shows what is now"
         return [Line(clip_spans((Span(said, "watch"),), width, session.manner.cut), "panel")]
