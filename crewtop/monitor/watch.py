@@ -166,7 +166,7 @@ class Watch:
 
     def _say(self, step: Step) -> None:
         for alert, event in step.tell:
-            log.warning("alert", event_=event, rule=alert.rule, of=alert.subject, words=alert.words)
+            log.warning("alert", said=event, rule=alert.rule, of=alert.subject, words=alert.words)
 
     async def _deliver_untold(self) -> None:
         """What the database could not take yet: it says later that it was delivered."""
