@@ -187,6 +187,12 @@ class Retention(Table):
         return {status: number * 86_400.0 for status, number in days.items() if number}
 
 
+class TracesSettings(Table):
+    """[traces]: the OTLP/HTTP collector that workers tell of runs, without /v1/traces; None: as OTEL_... says."""
+
+    endpoint: Annotated[str, Field(pattern=r"^https?://\S+$")] | None = None
+
+
 def _view(name: str, text: str) -> str:
     """A view as its terms are typed, with every quote closed, so that more can follow."""
     if text.lstrip().startswith("@"):
@@ -233,6 +239,7 @@ class Settings(BaseSettings):
     retention: Retention = Retention()
     alerts: Alerts = Alerts()
     recording: RecordingSettings | None = None
+    traces: TracesSettings = TracesSettings()
     views: dict[Annotated[str, Field(pattern=r"^[^@\s]\S{0,49}$")], str] = Field(default_factory=dict)
 
     @field_validator("views")

@@ -22,6 +22,7 @@ from crewtop.worker.identity import fresh_identity
 from crewtop.worker.letting_out import letting_out
 from crewtop.worker.scratch import scratch_folder
 from crewtop.worker.supervisor import Supervisor
+from crewtop.worker.tracing import tracing
 from crewtop.worker.work import Work, registered
 
 log = structlog.get_logger()
@@ -81,8 +82,9 @@ async def work(
             log.warning("redis", up=redis.up, detail=redis.detail, then=polling if not redis.up else "keys may vanish")
         redis_url = opened.addresses.redis_url
         async with letting_out(settings.llm, job.rates, opened.database, redis_url, me.id) as calls:
-            with scratch_folder() as scratch:
-                supervisor = Supervisor(me, replace(job, calls=calls), opened.database, opened.live, scratch)
+            with tracing(settings.traces.endpoint) as traces, scratch_folder() as scratch:
+                job = replace(job, calls=calls, traces=traces)
+                supervisor = Supervisor(me, job, opened.database, opened.live, scratch)
                 async with _beside(beside, opened, me.id):
                     await _run(supervisor, settings.worker.grace_seconds)
     return 0

@@ -141,7 +141,7 @@ class Roster:
         self.ended += len(ends)
         for run, report in ends:
             self._runs.pop(report.run_id, None)
-            run.calls_over()
+            run.over(report)
             self.unable = self.unable + 1 if run.unstarted else 0
             # One that went well beside others goes without a line, which would cost more than the run itself.
             if report.outcome is not RunOutcome.COMPLETED and not isinstance(run, SoloRun):

@@ -26,6 +26,7 @@ class Run:
         "_live_log",
         "_output",
         "_story",
+        "_trace",
         "_work",
         "calls",
         "claim",
@@ -48,6 +49,7 @@ class Run:
         self._live_log = live_log
         self._story: Story | None = None
         self._output: Output | None = None
+        self._trace = work.traces.run(claim, self.started) if work.traces is not None else None
 
     def kill(self, outcome: RunOutcome, why: str) -> None:
         """End it before its time; the first reason counts."""
@@ -71,6 +73,8 @@ class Run:
 
     def tell(self, event: Event) -> list[Entry]:
         """Take note of an event; answers what it adds to the record."""
+        if self._trace is not None:
+            self._trace.tell(event)
         if isinstance(event, Returned | Raised):
             self.last = event
             return []
@@ -88,8 +92,14 @@ class Run:
         else:
             await self._work.calls.settled(self.calls, event.settled)
 
-    def calls_over(self) -> None:
-        """It has ended: what its calls still held is given back. To be called within the loop, unlike judged."""
+    def over(self, report: Finish) -> None:
+        """It has ended, and this is recorded of it. To be called within the loop, unlike judged."""
+        self._calls_over()
+        if self._trace is not None:
+            self._trace.ended(report)
+
+    def _calls_over(self) -> None:
+        """What its calls still held is given back."""
         if self.calls is not None and self._work.calls is not None:
             self._work.calls.over(self.calls)
 

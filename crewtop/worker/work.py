@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from crewtop.config import Configuration, CrewSettings, Schedule, WorkerSettings
 from crewtop.config_llm import Llm
@@ -17,13 +18,16 @@ from crewtop.model.task import Claim
 from crewtop.worker.calls import Calls
 from crewtop.worker.verdict import Backoff
 
+if TYPE_CHECKING:
+    from crewtop.worker.traces import Traces
+
 
 @dataclass(frozen=True, slots=True)
 class Work:
     """What a worker is to do. queues None: every queue; burst: end when nothing is left; folder: where module names
     are found from; env: added to the crews' environment; keeping: seconds for which ended tasks are kept, by status.
     secrets: the keys of llm, to be taken out of what runs tell. calls: lets calls to models out, as llm says; None:
-    crews make them as they please.
+    crews make them as they please. traces: where runs are told of as spans, None: nowhere.
     """
 
     crews: Mapping[str, CrewSettings]
@@ -41,6 +45,7 @@ class Work:
     secrets: Secrets = field(default_factory=lambda: Secrets(()))
     calls: Calls | None = None
     budgets: Sequence[Budget] = ()
+    traces: Traces | None = None
     _backoffs: dict[str, Backoff] = field(default_factory=dict)
 
     def budget_seconds(self, claim: Claim) -> float:
