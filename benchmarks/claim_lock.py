@@ -33,7 +33,7 @@ sleeper = "benchmarks.claim_lock:sleeper"
 OPEN = """
 SELECT a.pid, a.xact_start, extract(epoch FROM clock_timestamp() - a.xact_start)::float8 AS seconds
 FROM pg_stat_activity AS a
-WHERE a.application_name = 'crewtop worker' AND a.xact_start IS NOT NULL AND EXISTS (
+WHERE a.application_name LIKE 'crewtop worker%' AND a.xact_start IS NOT NULL AND EXISTS (
     SELECT FROM pg_locks AS l WHERE l.pid = a.pid AND l.relation = 'crewtop.tasks'::regclass AND l.mode LIKE 'Row%')
 """
 

@@ -38,9 +38,13 @@ Days = Annotated[float, Field(ge=0, le=36_500, allow_inf_nan=False)]
 
 
 class Postgres(Table):
-    """[postgres]: dsn None starts the embedded server; prepared false is for a pooler that is not recognised as one."""
+    """[postgres]: dsn None starts the embedded server; prepared false is for a pooler that is not recognised as one.
+
+    read_replica: the DSN of a standby that screens and commands read from while it answers and keeps up.
+    """
 
     dsn: str | None = None
+    read_replica: str | None = None
     prepared: bool = True
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import getpass
+import os
+import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from crewtop.config import Settings
@@ -15,6 +19,9 @@ from crewtop.store import schema
 from crewtop.store.database import Database
 
 REVIVE_SECONDS = 3.0
+
+NAME_BYTES = 63
+"""What PostgreSQL keeps of an application's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +36,15 @@ class Addresses:
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """The stores, open. Both connect when they are first used, and again whenever they have to."""
+    """The stores, open. Each connects when it is first used, and again whenever it has to.
+
+    replica: a standby of the database, to be read from; None: none is configured.
+    """
 
     database: Database
     live: FastLane
     addresses: Addresses
+    replica: Database | None = None
 
 
 @asynccontextmanager
@@ -81,20 +92,30 @@ async def stores(
 ) -> AsyncIterator[Stores]:
     """Both stores for one process; an embedded database gets its schema, or a newer one, on the way.
 
-    Arguments beyond settings are those of Database.
+    Arguments beyond settings are those of Database; to the application's name user and host are added.
     """
     async with AsyncExitStack() as stack:
         where = await stack.enter_async_context(addresses(settings))
-        database = await stack.enter_async_context(
-            Database(
-                where.dsn,
-                application_name=application_name,
-                connections=connections,
-                timeout=timeout,
-                prepared=prepared and settings.postgres.prepared,
-            )
+        of = partial(
+            Database,
+            application_name=f"{application_name} {_whose()}"[:NAME_BYTES],
+            connections=connections,
+            timeout=timeout,
+            prepared=prepared and settings.postgres.prepared,
         )
+        database = await stack.enter_async_context(of(where.dsn))
+        standby = settings.postgres.read_replica
+        replica = await stack.enter_async_context(of(standby)) if standby and not where.embedded else None
         live = await stack.enter_async_context(FastLane(where.redis_url, where.why_no_redis))
         if where.embedded:
             await schema.prepare(database)
-        yield Stores(database, live, where)
+        yield Stores(database, live, where, replica)
+
+
+def _whose() -> str:
+    """The user and the host of this process, so that whoever looks into pg_stat_activity knows whom to ask."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a container's user without a name
+        user = f"uid:{os.getuid()}"
+    return f"{user}@{socket.gethostname().split('.')[0]}".encode("ascii", "replace").decode()

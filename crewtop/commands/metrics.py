@@ -111,7 +111,8 @@ class Looking:
 def looking_at(opened: Stores, configuration: Configuration) -> Looking:
     """A Looking at open stores."""
     reader = Monitor(opened, configuration.settings.screen.no_progress_seconds)
-    return Looking(reader.snapshot, Totalling(opened.database).read, opened.live)
+    totalling = Totalling()
+    return Looking(reader.snapshot, lambda: reader.reading.ask(totalling.read), opened.live)
 
 
 def exposition(sight: Sight) -> str:

@@ -163,6 +163,10 @@ def _stores(snapshot: Snapshot) -> Iterator[Problem]:
         said = f"drops keys where it is full ({snapshot.redis.evicts}): set maxmemory-policy noeviction"
         yield Problem("evicting", "store", "redis keys", said, "watch")
 
+    if snapshot.replica_away:
+        said = f"not read from, all reads go to the primary: {snapshot.replica_away}"
+        yield Problem("store", "store", "read replica", said, "watch")
+
 
 def _why(store: Health) -> str:
     return f": {store.detail}" if store.detail else ""

@@ -184,6 +184,8 @@ class Snapshot:
     before it; role: as whom the database knows this session; host: where it is, '' where that is not known. providers:
     None where Redis has not told of them yet; while it is away they stay what they were, with their age.
     alerts: those that are pending, fire or clear. lost_runs: whose lease ran out within 15 minutes, up to 1,000.
+    replica_lag: how many seconds the read replica is behind that these figures are from, None where they are the
+    primary's; replica_away: why they are though a replica is configured, '' otherwise.
     """
 
     at: datetime
@@ -213,6 +215,8 @@ class Snapshot:
     silences: tuple[Silence, ...] = ()
     lost_runs: int | None = None
     standbys: tuple[Standby, ...] = ()
+    replica_lag: float | None = None
+    replica_away: str = ""
 
     @property
     def where(self) -> str:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Literal
+from typing import Any, Literal
 
 from crewtop import operations
 from crewtop.live.providers import Sight, look
@@ -36,9 +36,11 @@ from crewtop.model.spending import Spending
 from crewtop.monitor import events
 from crewtop.monitor.assemble import assemble
 from crewtop.monitor.money import spending
+from crewtop.monitor.reading import Reading
 from crewtop.monitor.window import HOUR_SECONDS, Window
 from crewtop.store import console, limits, tasklist
 from crewtop.store import operations as store
+from crewtop.store.database import Database, TooSlow
 from crewtop.store.failures import read as read_failures
 from crewtop.store.spending import read as read_spending
 from crewtop.stores import Stores
@@ -49,11 +51,15 @@ LOG_PAUSE_SECONDS = 2.0
 
 
 class Monitor:
-    """Reads of one screen. At most one snapshot is under way at a time; each read has the database's timeout."""
+    """Reads of one screen. At most one snapshot is under way at a time; each read has the database's timeout.
+
+    reading: which server it reads from; what concerns operations is the primary's, as all that is acted on.
+    """
 
     def __init__(
         self, opened: Stores, no_progress_seconds: float, undo_within: timedelta = timedelta(minutes=UNDO_MINUTES)
     ) -> None:
+        self.reading = Reading(opened.database, opened.replica)
         self._database = opened.database
         self._live = opened.live
         self._name = "embedded" if opened.addresses.embedded else None
@@ -78,16 +84,7 @@ class Monitor:
 
     async def _read(self, redis: asyncio.Task[Sight]) -> Snapshot:
         since = self._window.since
-        start = time.monotonic()
-        raw = await console.read_snapshot(
-            self._database,
-            datetime.fromtimestamp(since, UTC) if since is not None else None,
-            WINDOW_SECONDS,
-            self._no_progress_seconds,
-            RUNNING_LIMIT,
-            with_today=since is None,
-        )
-        latency = time.monotonic() - start
+        latency, raw = await self.reading.ask(self._raw)
         if raw["repriced"] != self._repriced:  # and so are buckets that were over
             self._repriced = raw["repriced"]
             if since is not None:
@@ -108,8 +105,35 @@ class Monitor:
         picture = assemble(raw, self._name, self._window, postgres, sight.health, self._no_progress_seconds)
         self._running = picture.running
         return replace(
-            picture, pooled=self._database.pooled, host=self._host, providers=self._remembered(sight.providers)
+            picture,
+            pooled=self._database.pooled,
+            host=self._host,
+            providers=self._remembered(sight.providers),
+            replica_lag=raw["replica_lag"],
+            replica_away=self.reading.away,
         )
+
+    async def _raw(self, database: Database) -> tuple[float, dict[str, Any]]:
+        """The raw figures of one server, and how many seconds it took."""
+        since = self._window.since
+        start = time.monotonic()
+        try:
+            raw = await console.read_snapshot(
+                database,
+                datetime.fromtimestamp(since, UTC) if since is not None else None,
+                WINDOW_SECONDS,
+                self._no_progress_seconds,
+                RUNNING_LIMIT,
+                with_today=since is None,
+            )
+        except TooSlow as error:
+            if database is self._database:
+                raise
+            raise Unavailable(str(error)) from error  # a replica that hangs is one that is away
+        lag = self.reading.lag(database, raw["behind"])
+        if lag is not None:
+            raw["read_only"] = raw["forbidden"]  # what is acted on is the primary
+        return time.monotonic() - start, raw | {"replica_lag": lag}
 
     def _remembered(self, told: Providers | None) -> Providers | None:
         """What is told of providers now; the last that was told, and how old it is, where nothing can be."""
@@ -121,15 +145,19 @@ class Monitor:
 
     async def tasks(self, task_filter: TaskFilter, sort: str, limit: int) -> TaskPage:
         """The first limit rows that match, ordered by sort (a key of model.filters.SORTS, or '-' and one)."""
-        return await tasklist.list_tasks(self._database, task_filter, sort, limit, self._no_progress_seconds)
+        return await self.reading.ask(
+            lambda database: tasklist.list_tasks(database, task_filter, sort, limit, self._no_progress_seconds)
+        )
 
     async def detail(self, task_id: int) -> TaskDetail | None:
         """A task's whole story with the first 64 KB of each long text; None where there is no such task."""
-        return await console.read_detail(self._database, task_id, self._no_progress_seconds)
+        return await self.reading.ask(
+            lambda database: console.read_detail(database, task_id, self._no_progress_seconds)
+        )
 
     async def body(self, task_id: int, run_id: int | None, body: Body, limit: int) -> Excerpt:
         """The first limit characters of one long text."""
-        return await console.read_body(self._database, task_id, run_id, body, limit)
+        return await self.reading.ask(lambda database: console.read_body(database, task_id, run_id, body, limit))
 
     async def log(self, run_id: int) -> AsyncIterator[LogLines]:
         """What the run printed so far, then what it prints, until the caller stops."""
@@ -146,11 +174,11 @@ class Monitor:
 
     async def failures(self, hours: int = 24) -> Failures:
         """What failed in the last so many hours, and what backs off now, by what went wrong."""
-        return await read_failures(self._database, hours * HOUR_SECONDS)
+        return await self.reading.ask(lambda database: read_failures(database, hours * HOUR_SECONDS))
 
     async def spending(self, hours: int) -> Spending:
         """What LLM calls cost over so many hours."""
-        return spending(await read_spending(self._database, hours), hours)
+        return spending(await self.reading.ask(lambda database: read_spending(database, hours)), hours)
 
     async def operations(self, limit: int) -> Sequence[Operation]:
         """The newest operations, newest first."""

@@ -22,10 +22,9 @@ Sums = defaultdict[tuple[str, str, str], Decimal]
 
 
 class Totalling:
-    """Reads Totals of one database again and again."""
+    """Reads Totals of one database again and again, from it or from a standby that hardly lags."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self) -> None:
         self._forget()
 
     def _forget(self) -> None:
@@ -34,12 +33,12 @@ class Totalling:
         self._runs: Sums = defaultdict(Decimal)
         self._calls: Sums = defaultdict(Decimal)
 
-    async def read(self) -> Totals:
+    async def read(self, database: Database) -> Totals:
         """The totals of now. Raises Unavailable where the database cannot answer."""
-        raw = await read(self._database, self._cut, SETTLE_SECONDS)
+        raw = await read(database, self._cut, SETTLE_SECONDS)
         if self._cut is not None and self._is_stale(raw):
             self._forget()
-            raw = await read(self._database, None, SETTLE_SECONDS)
+            raw = await read(database, None, SETTLE_SECONDS)
         self._cut, self._repriced = datetime.fromisoformat(raw["cut"]), raw["repriced"]
         return Totals(
             _taken(self._runs, raw["runs"] or (), ("queue", "crew"), RUNS),

@@ -8,7 +8,17 @@ from crewtop.model.allowance import AllowanceState
 from crewtop.model.budgets import BudgetRow
 from crewtop.model.money import Money
 from crewtop.model.providers import Circuit, KeyHealth, Providers
-from crewtop.model.snapshot import Health, Percentiles, Point, QueueRow, RunningRow, Standby, Throttle, WorkerRow
+from crewtop.model.snapshot import (
+    Health,
+    Percentiles,
+    Point,
+    QueueRow,
+    RunningRow,
+    Snapshot,
+    Standby,
+    Throttle,
+    WorkerRow,
+)
 
 _RESUMES = {"resumes_in": "resumes_in_seconds"}
 
@@ -32,6 +42,7 @@ PUBLISHED: Mapping[type, Mapping[str, str]] = {
     },
     RunningRow: {"age": "age_seconds", "idle": "idle_seconds"},
     Standby: {"lag": "lag_seconds"},
+    Snapshot: {"replica_lag": "replica_lag_seconds"},
     Throttle: {"seconds_left": "left_seconds"},
     WorkerRow: {
         "heartbeat_age": "heartbeat_age_seconds", "drain_seconds_left": "drain_left_seconds",

@@ -9,6 +9,12 @@ SELECT json_build_object(
 'role', current_user,
 'read_only', pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on'
              OR NOT has_table_privilege('crewtop.tasks', 'UPDATE'),
+-- What holds for this role wherever it writes, should this server be a standby that is only read from.
+'forbidden', current_setting('default_transaction_read_only') = 'on' OR NOT has_table_privilege('crewtop.tasks', 'UPDATE'),
+'behind', CASE WHEN NOT pg_is_in_recovery() THEN 0
+               WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() AND EXISTS (SELECT FROM pg_stat_wal_receiver)
+               THEN 0
+               ELSE greatest(0, extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp())) END,
 'settings', (SELECT json_object_agg(key, value) FROM crewtop.settings),
 'queues', (
     SELECT json_agg(json_build_object(

@@ -31,49 +31,49 @@ def completed(totals: object) -> object:
 
 
 async def test_what_ended_is_counted_once_however_often_it_is_read(database: Database) -> None:
-    totalling = Totalling(database)
+    totalling = Totalling()
     await complete(database, 2)
-    assert completed(await totalling.read()) == 2
+    assert completed(await totalling.read(database)) == 2
     await age(database, "2 minutes")
-    totalling = Totalling(database)
-    assert [completed(await totalling.read()) for _ in range(3)] == [2, 2, 2]
+    totalling = Totalling()
+    assert [completed(await totalling.read(database)) for _ in range(3)] == [2, 2, 2]
     await complete(database, 3)
     for _ in range(3):
-        totals = await totalling.read()
+        totals = await totalling.read(database)
         assert completed(totals) == 5
         assert sum(n for key, n in totals.calls.items() if key[2] == "cost") == Decimal("0.05")
         assert sum(n for key, n in totals.calls.items() if key[2] == "output") == 10
 
 
 async def test_folding_changes_no_sum(database: Database) -> None:
-    totalling = Totalling(database)
+    totalling = Totalling()
     await complete(database, 4)
     await age(database, "10 seconds")
-    before = await totalling.read()
+    before = await totalling.read(database)
     await housekeeping.fold(database)
-    assert await totalling.read() == before == await Totalling(database).read()
+    assert await totalling.read(database) == before == await Totalling().read(database)
 
 
 async def test_only_what_may_have_changed_is_read_again(database: Database) -> None:
-    totalling = Totalling(database)
+    totalling = Totalling()
     await complete(database, 2)
     await age(database, "10 minutes")
-    await totalling.read()
+    await totalling.read(database)
     await one(database, "TRUNCATE crewtop.stats")
-    assert completed(await totalling.read()) == 2
+    assert completed(await totalling.read(database)) == 2
 
 
 @pytest.mark.parametrize("why", ["gap", "prices"])
 async def test_what_was_read_is_forgotten_once_it_may_not_hold(database: Database, why: str) -> None:
-    totalling = Totalling(database)
+    totalling = Totalling()
     await complete(database, 2)
     await age(database, "10 minutes")
-    first = await totalling.read()
+    first = await totalling.read(database)
     if why == "gap":
         totalling._cut = totalling._cut and totalling._cut.replace(year=2020)
     else:
         totalling._repriced = "another time"
     await one(database, "UPDATE crewtop.model_stats SET cost = 7")
-    again = await totalling.read()
+    again = await totalling.read(database)
     assert completed(again) == completed(first) == 2
     assert all(n == 14 or key[2] != "cost" for key, n in again.calls.items())
