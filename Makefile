@@ -16,7 +16,7 @@ demo: install
 	$(BIN)/crewtop demo
 
 test: install
-	$(BIN)/pytest --numprocesses 2 --dist loadgroup
+	$(BIN)/pytest --numprocesses 3 --dist loadgroup
 
 check: install
 	$(BIN)/ruff format --check .

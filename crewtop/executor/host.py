@@ -120,6 +120,8 @@ class _Host:
                     desk.answer(message["answer"])
             elif task := self._tasks.get(message["cancel"]):
                 self._loop.call_soon(task.cancel)  # after its first step: before it, nobody could report its end
+                if desk := self._desks.get(message["cancel"]):
+                    desk.close()
 
     def _start(self, runs: list[Any]) -> None:
         at = time.monotonic()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from crewtop.executor import wire
-from crewtop.executor.desk import Desk
+from crewtop.executor.desk import CANCELLED, Desk
 from crewtop.llm.asking import CallAsk, Denied, Permit
 from crewtop.model.events import CallSettled, Event
 
@@ -59,3 +60,13 @@ async def test_what_is_waited_for_is_kept() -> None:
     desk.answer(PERMIT)
     assert isinstance(await asked, Permit)
     assert settled(sent) == []
+
+
+def test_a_cancelled_run_waits_for_nothing_and_lets_nothing_out() -> None:
+    sent: list[Event] = []
+    desk = Desk(sent.append)
+    waiting = desk.ask(ASK)
+    desk.close()
+    assert waiting.result(0) == desk.ask(replace(ASK, call_id="c2")).result(0) == CANCELLED
+    desk.answer(PERMIT)  # which was on its way
+    assert settled(sent) == [("c1", "unsent")]
