@@ -1,6 +1,23 @@
 """`python -m benchmarks`: all of them, one after another."""
 
-from benchmarks import bulk, claim_lock, engine, first_frame, llm_routing, runs, screen
+from benchmarks import (
+    bulk,
+    claim_lock,
+    engine,
+    first_frame,
+    llm_books,
+    llm_limits,
+    llm_overhead,
+    llm_pool,
+    llm_routing,
+    llm_storm,
+    recording,
+    runs,
+    screen,
+)
 
-for benchmark in (first_frame, screen, engine, claim_lock, bulk, runs, llm_routing):
+for benchmark in (
+    first_frame, screen, engine, claim_lock, bulk, runs, llm_routing, llm_overhead, llm_limits, llm_storm, llm_pool,
+    llm_books, recording,
+):  # fmt: skip
     benchmark.main()
