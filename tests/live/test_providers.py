@@ -39,10 +39,12 @@ async def test_what_workers_tell_is_seen_together_and_taken_back(live: FastLane)
 async def test_one_round_trip_tells_all(live: FastLane, redis_url: str) -> None:
     await look(live)
     async with Redis.from_url(redis_url) as client:
-        before = (await client.info("stats"))["total_reads_processed"]
-        await look(live)
-        after = (await client.info("stats"))["total_reads_processed"]
-    assert after - before == 2  # the question, and this one
+        taken = []
+        for _ in range(10):  # others use the server too
+            before = (await client.info("stats"))["total_reads_processed"]
+            await look(live)
+            taken.append((await client.info("stats"))["total_reads_processed"] - before)
+    assert min(taken) == 2  # the question, and this one
 
 
 async def test_what_dead_workers_told_is_swept_by_the_others(live: FastLane, redis_url: str) -> None:
