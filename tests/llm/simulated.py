@@ -17,7 +17,7 @@ from crewtop.live.allowances import SharedAllowances
 from crewtop.llm.asking import CallAsk, Denied, Fault, Outcome, Permit, Settled
 from crewtop.llm.gate import Gate, Rules
 from crewtop.llm.keys import KeyPool
-from crewtop.model.allowance import Limits
+from crewtop.model.allowance import AllowanceState, Limits
 
 T = TypeVar("T")
 MODEL = "gpt-4.1"
@@ -68,6 +68,9 @@ class Shared(SharedAllowances):
     async def _attempt(self, ask: Callable[[Any], Awaitable[T]]) -> T | None:
         return None if self.away else await ask(_AtOnce(self._client))
 
+    async def show(self, states: Sequence[AllowanceState]) -> None:
+        """Nobody watches."""
+
     async def close(self) -> None:
         self._client.close()
 
@@ -80,11 +83,6 @@ class _AtOnce:
 
     def register_script(self, text: str) -> Callable[..., Awaitable[Any]]:
         return _at_once(self._client.register_script(text))
-
-    def pipeline(self, **options: Any) -> Any:
-        pipeline = self._client.pipeline(**options)
-        pipeline.execute = _at_once(pipeline.execute)  # type: ignore[assignment, method-assign]
-        return pipeline
 
 
 def _at_once(ask: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
@@ -159,9 +157,10 @@ class World:
         return Settled(permit.call_id, Outcome.REFUSED, None, 429, retry_after, told, Fault.RATE_LIMIT)
 
     async def callers(self, gate: Gate, number: int, until: float, **options: Any) -> None:
-        """So many crews that make one call after another."""
+        """So many crews that make one call after another, each at least one."""
 
         async def crew() -> None:
+            await self.call(gate, **options)
             while now() < until:
                 await self.call(gate, **options)
 

@@ -16,7 +16,7 @@ from crewtop.llm.keys import KeyPool
 from crewtop.model.allowance import Limits
 from tests.llm.simulated import MODEL, Shared, T, World, gate, now, simulate
 
-TIGHT = Limits(requests_per_minute=60, tokens_per_minute=9_000)
+TIGHT = Limits(requests_per_minute=30, tokens_per_minute=4_500)
 
 
 @asynccontextmanager
@@ -38,7 +38,7 @@ async def hosts(
     ("limits", "slowest", "on_the_way", "estimate"),
     [
         (Limits(30, 9_000, 4), 8.0, 0.0, 300),
-        (Limits(90, 4_000), 0.1, 0.4, 101),
+        (Limits(45, 2_000), 0.1, 0.4, 101),
     ],
 )
 def test_three_hosts_together_are_never_refused(
@@ -56,21 +56,21 @@ def test_three_hosts_together_are_never_refused(
 
 
 @pytest.mark.parametrize(
-    ("limits", "estimate"),
+    ("limits", "estimate", "calls"),
     [
-        (Limits(requests_per_minute=60), 100),
-        (Limits(tokens_per_minute=6_000), 400),
+        (Limits(requests_per_minute=30), 100, 30),
+        (Limits(tokens_per_minute=6_000), 400, 60),
     ],
 )
-def test_three_hosts_together_use_all_that_they_may(redis_url: str, limits: Limits, estimate: int) -> None:
+def test_three_hosts_together_use_all_that_they_may(redis_url: str, limits: Limits, estimate: int, calls: int) -> None:
     world = World(limits, (0.1, 5.0), (0.0, 0.2), (100, 100), estimate)
 
     async def run() -> None:
         async with hosts(redis_url, limits) as pairs:
             start = now()
-            await asyncio.gather(*(world.callers(gate, 10, start + 125) for _, gate in pairs))
+            await asyncio.gather(*(world.callers(gate, 6, start + 125) for _, gate in pairs))
             made, _ = world.used(start, start + 122)
-            assert made >= 2 * 60 * 0.98
+            assert made >= 2 * calls * 0.98
 
     simulate(run())
     assert world.refused == []
@@ -103,8 +103,8 @@ async def suffer(harm: str, redis_url: str, pairs: list[tuple[Shared, Gate]]) ->
     ("harm", "at"),
     [
         *(("flush", at) for at in (59.9, 61.5)),
-        *(("away", at) for at in (30.0, 59.357835689352854)),
-        *(("empty", at) for at in (45.0, 59.357835689352854)),
+        *(("away", at) for at in (30.0, 59.4)),
+        *(("empty", at) for at in (45.0, 59.4)),
         ("late", 58.0),
         ("gone", 58.0),
     ],
@@ -115,12 +115,14 @@ def test_whatever_happens_to_redis_nothing_too_much_goes_out(redis_url: str, har
     async def run() -> None:
         async with hosts(redis_url, TIGHT) as pairs:
             start = now()
+            await asyncio.gather(*(world.callers(gate, 9, now()) for _, gate in pairs))  # all but what is kept
+            await asyncio.sleep(start + at - 2 - now())
             callers = [asyncio.create_task(world.callers(gate, 6, start + at + 40)) for _, gate in pairs]
-            await asyncio.sleep(at)
+            await asyncio.sleep(2)
             await suffer(harm, redis_url, pairs)
             await asyncio.gather(*callers)
             made, _ = world.used(start + at, start + at + 40)
-            assert made >= 20  # and it goes on
+            assert made >= 10  # and it goes on
 
     simulate(run())
     assert world.refused == []
@@ -132,12 +134,12 @@ def test_the_calls_of_a_worker_that_ends_are_left_to_the_others(redis_url: str) 
     async def run() -> None:
         async with hosts(redis_url, TIGHT) as pairs:
             start = now()
-            callers = [asyncio.create_task(world.callers(gate, 8, start + 130)) for _, gate in pairs]
+            callers = [asyncio.create_task(world.callers(gate, 6, start + 123)) for _, gate in pairs]
             await asyncio.sleep(30)
             callers.pop().cancel()
             await pairs[-1][1].__aexit__()
             await asyncio.gather(*callers)
-            assert world.used(start + 65, start + 125)[0] >= 55
+            assert world.used(start + 60, start + 122)[0] >= 27
 
     simulate(run())
     assert world.refused == []
@@ -252,10 +254,10 @@ def test_limits_that_nobody_configured_are_learned_from_the_first_answer(redis_u
     async def run() -> None:
         async with hosts(redis_url, None, 1) as [(_, here)]:
             start = now()
-            await world.callers(here, 30, start + 150)
+            await world.callers(here, 30, start + 65)
             assert len(world.refused) == 0
             assert here.states()[0].requests_per_minute == 60
-            assert len(world.admitted) >= 150
+            assert len(world.admitted) >= 100
 
     simulate(run())
 
@@ -312,7 +314,7 @@ def test_what_a_dead_run_had_out_stays_counted_and_what_it_wanted_is_forgotten(r
     limits = Limits(requests_per_minute=2)
 
     async def run() -> None:
-        async with hosts(redis_url, limits, 1) as [(shared, here)]:
+        async with hosts(redis_url, limits, 1) as [(_, here)]:
             asks = [CallAsk(f"r{n}", "openai", MODEL, 10, "crew", "q", 3) for n in range(3)]
             assert isinstance(await here.enter(asks[0]), Permit)
             assert isinstance(await here.enter(asks[1]), Permit)
@@ -324,7 +326,6 @@ def test_what_a_dead_run_had_out_stays_counted_and_what_it_wanted_is_forgotten(r
             await asyncio.sleep(1.5)
             (state,) = here.states()
             assert (state.requests_used, state.tokens_used, state.in_flight) == (2, 20, 0)
-            assert (await shared.states()) is not None
 
     simulate(run())
 
