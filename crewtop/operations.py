@@ -14,7 +14,7 @@ from crewtop.live.fast_lane import FastLane
 from crewtop.model.alerts import Silence
 from crewtop.model.budgets import still_held
 from crewtop.model.errors import Refused
-from crewtop.model.live import DELETED, UNKNOWN, Change, Changes, let_go
+from crewtop.model.live import DELETED, UNKNOWN, Change, Changes, Stand, let_go
 from crewtop.model.operations import Action, Matching, Operation, OperationResult, Order, Target
 from crewtop.model.refusals import Item
 from crewtop.model.stuck import NO_PROGRESS_SECONDS
@@ -75,7 +75,7 @@ async def work_off(database: Database, live: FastLane, operation_id: int) -> Asy
     """Work an operation off, batch by batch, until it is done or somebody has halted it; tells how far it has come."""
     while True:
         worked = await batch.work(database, operation_id)
-        await live.wake(worked.woken, _told(worked))
+        await live.wake(worked.woken, _told(worked), _stands(worked))
         for worker_id, run_id in worked.kills:
             await live.kill(worker_id, run_id)
         yield worked.operation
@@ -164,6 +164,12 @@ def _told(worked: batch.Worked) -> list[Change]:
     for task in worked.settled:
         changes.add(let_go(task, actor))
     return changes.take()
+
+
+def _stands(worked: batch.Worked) -> list[Stand]:
+    """What a batch changed: what became of it says Postgres, which knows of dependencies and keys."""
+    changed = [Stand(item.task_id) for item in worked.changed if item.task_id not in worked.anew]
+    return [*changed, *(Stand(task.task_id, task.version, task.status) for task in worked.settled)]
 
 
 def _became(action: Action, item: Item) -> str:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from operator import attrgetter
@@ -16,10 +16,11 @@ from typing import Any, TypedDict, TypeVar, Unpack
 from crewtop import operations
 from crewtop.admission import Enqueued, Existing, Task, portions, refusals, tied_batch
 from crewtop.config import Configuration, load
+from crewtop.live.state_cache import Endings, StateCache
 from crewtop.model.errors import CrewtopError, Refused
-from crewtop.model.live import ALIKE, Change, Changes
+from crewtop.model.live import ALIKE, Change, Changes, State
 from crewtop.model.operations import Action, Order
-from crewtop.model.task import OnFailure, TaskStatus
+from crewtop.model.task import ENDED, OnFailure, TaskStatus
 from crewtop.store import operations as operations_store
 from crewtop.store import producer
 from crewtop.stores import Stores, stores
@@ -28,6 +29,9 @@ T = TypeVar("T")
 
 RESULT_POLL_SECONDS = (0.02, 1.0)
 """How often result() asks: at first, and at most once it has waited a while."""
+
+LISTEN_SECONDS = 0.1
+"""A result that is not there after about this is waited for with a subscription, which says when the task has ended."""
 
 
 class More(TypedDict, total=False):
@@ -68,6 +72,8 @@ class Queue:
     def __init__(self, opened: Stores, max_input_bytes: int) -> None:
         self._database = opened.database
         self._live = opened.live
+        self._states = StateCache(opened.live)
+        self._endings = Endings(opened.live)
         self._max_input_bytes = max_input_bytes
 
     async def enqueue(
@@ -132,11 +138,16 @@ class Queue:
         return [Existing(ids[place]) if place in existing else Enqueued(ids[place]) for place in places]
 
     async def status(self, task_id: int) -> TaskStatus:
-        """Where a task stands. Raises Refused where there is no such task."""
-        found = await producer.status(self._database, task_id)
+        """Where a task stands: from Redis, where it was asked for lately, else from Postgres.
+
+        A change shows within milliseconds of its commit, and never goes back; one whose worker died before it could
+        tell of it shows within five seconds. Raises Refused where there is no such task, Unavailable where the
+        database cannot answer.
+        """
+        found = await self._states.read(task_id, lambda: producer.status(self._database, task_id))
         if found is None:
             raise Refused(f"there is no task {task_id}")
-        return found
+        return found.status
 
     async def result(self, task_id: int, timeout: float | None = None) -> Any:
         """Wait for a task's result: the crew's structured output if it has one, else its text.
@@ -153,18 +164,26 @@ class Queue:
 
     async def _wait_for_result(self, task_id: int) -> Any:
         wait, longest = RESULT_POLL_SECONDS
-        while True:
-            found = await producer.ending(self._database, task_id)
-            if found is None:
-                raise Refused(f"there is no task {task_id}")
-            if found.status is TaskStatus.COMPLETED and found.result is not None:
-                return json.loads(found.result)
-            if found.status in (TaskStatus.COMPLETED, TaskStatus.FAILED):
-                raise TaskFailed(f"task {task_id} {found.status}: {found.error or 'no reason was given'}")
-            if found.status is TaskStatus.CANCELLED:
-                raise TaskCancelled(f"task {task_id} was cancelled")
+        while wait < LISTEN_SECONDS:
+            if (found := await self._ended(task_id)) is not None:
+                return _result(task_id, found)
             await asyncio.sleep(wait)
-            wait = min(wait * 1.5, longest)
+            wait *= 1.5
+        with self._endings.of(task_id) as told:
+            while (found := await self._ended(task_id)) is None:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(wait):
+                        await told.wait()
+                told.clear()
+                wait = min(wait * 1.5, longest)
+        return _result(task_id, found)
+
+    async def _ended(self, task_id: int) -> State | None:
+        """The task with how it ended, or None while it has not."""
+        found = await self._states.read(task_id, lambda: producer.ending(self._database, task_id), whole=True)
+        if found is None:
+            raise Refused(f"there is no task {task_id}")
+        return found if found.status in ENDED else None
 
     async def cancel(self, task_id: int, reason: str | None = None) -> bool:
         """Cancel a task: at once if it has not started, else its process is killed. False if it had already ended.
@@ -184,6 +203,16 @@ class Queue:
             if any(item.done and item.task_id == task_id for item in result.items):
                 return True
             # A worker moved it on in between: look again.
+
+
+def _result(task_id: int, found: State) -> Any:
+    """What a task that ended gave. Raises as result() does."""
+    result, error = found.ending or (None, None)
+    if found.status is TaskStatus.COMPLETED and result is not None:
+        return json.loads(result)
+    if found.status is TaskStatus.CANCELLED:
+        raise TaskCancelled(f"task {task_id} was cancelled")
+    raise TaskFailed(f"task {task_id} {found.status}: {error or 'no reason was given'}")
 
 
 _KIND = attrgetter("queue", "crew")

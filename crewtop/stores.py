@@ -106,7 +106,7 @@ async def stores(
         database = await stack.enter_async_context(of(where.dsn))
         standby = settings.postgres.read_replica
         replica = await stack.enter_async_context(of(standby)) if standby and not where.embedded else None
-        live = await stack.enter_async_context(FastLane(where.redis_url, where.why_no_redis))
+        live = await stack.enter_async_context(FastLane(where.redis_url, where.why_no_redis, lambda: database.identity))
         if where.embedded:
             await schema.prepare(database)
         yield Stores(database, live, where, replica)

@@ -17,9 +17,10 @@ from redis.exceptions import RedisError, ResponseError
 
 from crewtop.live import keys
 from crewtop.live.events import add_changes
+from crewtop.live.states import add_states
 from crewtop.model.backoff import pause
 from crewtop.model.errors import CrewtopError
-from crewtop.model.live import Change
+from crewtop.model.live import Change, Stand
 from crewtop.model.snapshot import Health
 
 TIMEOUT_SECONDS = 1.0
@@ -51,10 +52,14 @@ class Kill:
 class FastLane:
     """One client. No method raises because Redis is away: it answers None or nothing, and down says why.
 
-    url: redis://, rediss:// or unix://; None for none, with the reason.
+    url: redis://, rediss:// or unix://; None for none, with the reason. whose: names the database whose tasks are
+    told of, None while that is not known: then nothing is told of where they stand.
     """
 
-    def __init__(self, url: str | None, why_none: str = "not configured") -> None:
+    def __init__(
+        self, url: str | None, why_none: str = "not configured", whose: Callable[[], str | None] = str
+    ) -> None:
+        self.whose = whose
         self._redis: Redis | None = None
         self.down: str | None = None if url else why_none
         self._retry_at = 0.0
@@ -73,14 +78,18 @@ class FastLane:
         if self._redis is not None:
             await self._redis.aclose()
 
-    async def wake(self, queues: Iterable[str], changes: Sequence[Change] = ()) -> None:
-        """Tell workers that something in these queues is ready, and whoever watches why: in one round trip."""
+    async def wake(self, queues: Iterable[str], changes: Sequence[Change] = (), stands: Sequence[Stand] = ()) -> None:
+        """Tell workers that something in these queues is ready, whoever watches why, and the state cache where tasks
+        stand now: in one round trip.
+        """
         names = list(queues)
 
         async def publish(redis: Redis) -> None:
             pipeline = redis.pipeline(transaction=False)
             for queue in names:
                 pipeline.publish(keys.wake(queue), "")
+            if (database := self.whose()) is not None:
+                add_states(pipeline, database, stands)
             add_changes(pipeline, changes)
             await pipeline.execute()
 
@@ -96,6 +105,11 @@ class FastLane:
             return True
 
         return await self._attempt(add) or False
+
+    async def stand(self, stands: Sequence[Stand]) -> None:
+        """Tell the state cache where tasks stand now. What Redis does not take is seen when the entries expire."""
+        if stands and (database := self.whose()) is not None:
+            await self.ask(lambda pipeline: add_states(pipeline, database, stands))
 
     async def nudge(self, worker_id: str) -> None:
         """Tell a worker that there are orders for it."""
@@ -121,6 +135,23 @@ class FastLane:
                         message = await channel.get_message(timeout=5.0)
                         if message is not None:
                             yield _read(message)
+            except _FAILURES as error:
+                await asyncio.sleep(self._failed(error))
+
+    async def endings(self) -> AsyncIterator[str | None]:
+        """What is told of tasks that have ended (keys.endings), for ever; None once it listens, and again after each
+        reconnect, since something may have been missed.
+        """
+        while self._redis is not None:
+            try:
+                async with self._redis.pubsub(ignore_subscribe_messages=True) as channel:
+                    await channel.subscribe(keys.endings(self.whose() or ""))
+                    self._worked()
+                    yield None
+                    while True:
+                        message = await channel.get_message(timeout=5.0)
+                        if message is not None:
+                            yield str(message["data"])
             except _FAILURES as error:
                 await asyncio.sleep(self._failed(error))
 
@@ -200,6 +231,10 @@ class FastLane:
             return await pipeline.execute(raise_on_error=False)
 
         return await self._attempt(send)
+
+    async def run(self, script: str, names: Sequence[str], arguments: Sequence[str | int]) -> Any:
+        """What a Lua script answers for these keys. None where Redis is away, or refuses it."""
+        return await self._attempt(lambda redis: redis.eval(script, len(names), *names, *arguments))
 
     async def _attempt(self, ask: Callable[[Redis], Awaitable[T]]) -> T | None:
         """Do it, or remember why not; while it is down, at most one attempt a back-off."""

@@ -25,6 +25,14 @@ LIMITS = PREFIX + "limits"
 PROVIDERS = PREFIX + "providers"
 """Hash of what each worker found out of models that do not answer and of its keys; expiring."""
 
+TASK = PREFIX + "task:"
+"""String a task that somebody asked for: its version, status and a short result; expiring within a minute."""
+
+ENDINGS = PREFIX + "endings:"
+
+STATES = PREFIX + "states"
+"""Hash: how many questions for a task's state Redis could answer, and how many not; begun anew every hour."""
+
 
 def wake(queue: str) -> str:
     """The channel that wakes the workers of a queue."""
@@ -39,3 +47,13 @@ def kill(worker_id: str) -> str:
 def log(run_id: int) -> str:
     """The stream of one run's output."""
     return f"{LOG}{run_id}"
+
+
+def task(database: str, task_id: int) -> str:
+    """The key of the state of one task of a database: several may share one Redis, and begin to count at 1."""
+    return f"{TASK}{database}:{task_id}"
+
+
+def endings(database: str) -> str:
+    """The channel of a database's tasks that have ended or are gone: the message is their ids, parted by blanks."""
+    return f"{ENDINGS}{database}"

@@ -16,7 +16,7 @@ from crewtop.live import keys
 from crewtop.live.fast_lane import FastLane, described
 from crewtop.model.allowance import AllowanceState
 from crewtop.model.providers import Circuit, KeyHealth, Providers, Told, allowance_after, together
-from crewtop.model.snapshot import Health
+from crewtop.model.snapshot import CacheUse, Health
 
 TOLD_SECONDS = 30.0
 """What a worker told is true for so long: each tells every few seconds."""
@@ -34,10 +34,11 @@ Fields = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What Redis answered. providers None: it is away, or does not let them be read."""
+    """What Redis answered. None: it is away, or does not let them be read."""
 
     health: Health
     providers: Providers | None
+    states: CacheUse | None = None
 
 
 async def tell(lane: FastLane, worker_id: str, told: Told) -> None:
@@ -55,17 +56,25 @@ async def look(lane: FastLane) -> Sight:
         pipeline.info()
         pipeline.hvals(keys.LIMITS)
         pipeline.hvals(keys.PROVIDERS)
+        pipeline.hmget(keys.STATES, "hits", "misses")
 
     start = time.monotonic()
     answers = await lane.ask(questions)
     if answers is None or isinstance(answers[0], Exception):
         return Sight(Health(False, None, lane.down or "no answer"), None)
     latency = time.monotonic() - start
-    (seconds, microseconds), info, allowances, workers = answers
+    (seconds, microseconds), info, allowances, workers, counts = answers
     health = described({} if isinstance(info, Exception) else info, latency)
     if isinstance(allowances, Exception) or isinstance(workers, Exception):  # a user who may not ask
-        return Sight(health, None)
-    return Sight(health, providers(allowances, workers, seconds + microseconds / 1e6))
+        return Sight(health, None, _use(counts))
+    return Sight(health, providers(allowances, workers, seconds + microseconds / 1e6), _use(counts))
+
+
+def _use(counts: Any) -> CacheUse | None:
+    try:
+        return CacheUse(*(_whole(count or 0) for count in counts))
+    except (ValueError, TypeError):  # a user who may not ask, or what others put there
+        return None
 
 
 def providers(allowances: Sequence[str], workers: Sequence[str], now: float) -> Providers:

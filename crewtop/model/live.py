@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from crewtop.model.task import Settled
+from crewtop.model.task import Settled, TaskStatus
 
 UNKNOWN = "?"
 """Stands for what whoever tells of a change does not know."""
@@ -74,6 +74,32 @@ class Change(NamedTuple):
     run_id: int | None = None
     reason: str | None = None
     number: int = 1
+
+
+class Stand(NamedTuple):
+    """Where a task stands after a change. status None: what is known of it holds no more, or it is gone."""
+
+    task_id: int
+    version: int = 0
+    status: str | None = None
+
+
+class Ending(NamedTuple):
+    """How a task ended: result is JSON text once completed; error in short once failed.
+
+    A completed task without a result has an error that says why it could not be stored.
+    """
+
+    result: str | None
+    error: str | None
+
+
+class State(NamedTuple):
+    """Where a task stands, for its producer. ending None: it has not ended, or nobody asked how."""
+
+    version: int
+    status: TaskStatus
+    ending: Ending | None = None
 
 
 def let_go(task: Settled, actor: str) -> Change:

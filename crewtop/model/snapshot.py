@@ -36,6 +36,20 @@ class Standby:
 
 
 @dataclass(frozen=True, slots=True)
+class CacheUse:
+    """How many of the producers' questions for a task's state Redis could answer, and how many not, this hour."""
+
+    hits: int = 0
+    misses: int = 0
+
+    @property
+    def rate(self) -> float | None:
+        """The share that it could answer, 0 to 1; None where nobody asked."""
+        asked = self.hits + self.misses
+        return self.hits / asked if asked else None
+
+
+@dataclass(frozen=True, slots=True)
 class Percentiles:
     """Of n durations, in seconds; None where n is 0. Below n = 20 the screen marks them."""
 
@@ -185,7 +199,8 @@ class Snapshot:
     None where Redis has not told of them yet; while it is away they stay what they were, with their age.
     alerts: those that are pending, fire or clear. lost_runs: whose lease ran out within 15 minutes, up to 1,000.
     replica_lag: how many seconds the read replica is behind that these figures are from, None where they are the
-    primary's; replica_away: why they are though a replica is configured, '' otherwise.
+    primary's; replica_away: why they are though a replica is configured, '' otherwise. state_cache: None where Redis
+    does not tell.
     """
 
     at: datetime
@@ -217,6 +232,7 @@ class Snapshot:
     standbys: tuple[Standby, ...] = ()
     replica_lag: float | None = None
     replica_away: str = ""
+    state_cache: CacheUse | None = None
 
     @property
     def where(self) -> str:

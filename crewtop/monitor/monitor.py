@@ -111,6 +111,7 @@ class Monitor:
             providers=self._remembered(sight.providers),
             replica_lag=raw["replica_lag"],
             replica_away=self.reading.away,
+            state_cache=sight.states,
         )
 
     async def _raw(self, database: Database) -> tuple[float, dict[str, Any]]:

@@ -31,6 +31,7 @@ def _header(snapshot: Snapshot, paper: Paper) -> list[str]:
         paper.safe(snapshot.where),
         f"postgres {_health(snapshot.postgres)}",
         f"redis {_health(snapshot.redis)}",
+        *_state_cache(snapshot),
         f"{len(live)} {'worker' if len(live) == 1 else 'workers'}",
         f"{sum(worker.taken for worker in live)}/{sum(worker.slots for worker in live)} slots",
         f"spend {_hourly(snapshot, paper)}",
@@ -43,6 +44,14 @@ def _hourly(snapshot: Snapshot, paper: Paper) -> str:
     if said == words.NOTHING:
         return said
     return f"{said}/h simulated" if snapshot.simulated else f"{said}/h"
+
+
+def _state_cache(snapshot: Snapshot) -> list[str]:
+    """How often Redis could answer where a task stands; nothing where nobody asked."""
+    use = snapshot.state_cache
+    if use is None or use.rate is None:
+        return []
+    return [f"state cache {words.percent(use.rate)} of {words.count(use.hits + use.misses)}"]
 
 
 def _health(health: Health) -> str:

@@ -90,5 +90,5 @@ WITH rated AS MATERIALIZED (
 SELECT c.id AS task_id, c.run_id, c.queue, c.crew, c.inputs::text,
        c.failed_runs + c.crashed_runs + c.throttled_runs AS retries, c.budget_seconds,
        c.crashed_runs AS crashes, (p.run_id IS NOT NULL)::integer AS earlier_runs, c.dependencies,
-       (SELECT count(*) FROM picked) > (SELECT count(*) FROM allowed) AS cut, c.priority
+       (SELECT count(*) FROM picked) > (SELECT count(*) FROM allowed) AS cut, c.priority, c.version
 FROM claimed AS c JOIN allowed AS p USING (id) ORDER BY p.place

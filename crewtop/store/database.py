@@ -87,6 +87,8 @@ class Database:
         self._timeout = timeout
         self._prepared = prepared
         self._pooled: bool | None = None
+        self.identity: str | None = None
+        """What no other database has, restored copies excepted; None until it was reached, or where that is secret."""
         self._pool: asyncpg.Pool[asyncpg.Record] | None = None
         self._opening = asyncio.Lock()
 
@@ -172,7 +174,7 @@ class Database:
         async with self._opening:
             if self._pool is None:
                 if self._pooled is None:
-                    self._pooled = await _pooler_between(self.dsn, self._application_name)
+                    self._pooled, self.identity = await _first_look(self.dsn, self._application_name)
                 prepared = self._prepared and not self._pooled
                 self._pool = await asyncpg.create_pool(
                     self.dsn,
@@ -196,8 +198,8 @@ class Database:
             pool.terminate()
 
 
-async def _pooler_between(dsn: str, application_name: str) -> bool:
-    """Whether the server that answers is another than the one that the session was promised.
+async def _first_look(dsn: str, application_name: str) -> tuple[bool, str | None]:
+    """Whether another server answers than the one that the session was promised, and the database's identity.
 
     A server tells its process number at the start, for cancelling. A pooler (PgBouncer, Supavisor, PgCat, Odyssey)
     makes up a number of its own, since the server behind a session changes with every transaction.
@@ -212,9 +214,21 @@ async def _pooler_between(dsn: str, application_name: str) -> bool:
         )
     try:
         answering: int = await connection.fetchval("SELECT pg_backend_pid()")
-        return answering != connection.get_server_pid()
+        return answering != connection.get_server_pid(), await _identity(connection)
     finally:
         await connection.close(timeout=CONNECT_TIMEOUT_SECONDS)
+
+
+async def _identity(connection: asyncpg.Connection[asyncpg.Record]) -> str | None:
+    """The number that a cluster was given when it was made, and the database's own in it."""
+    try:
+        identity: str = await connection.fetchval(
+            "SELECT to_hex(system_identifier) || '.' || oid FROM pg_control_system(), pg_database"
+            " WHERE datname = current_database()"
+        )
+    except asyncpg.PostgresError:  # a server that is none of PostgreSQL's own, or that does not let everybody ask
+        return None
+    return identity
 
 
 async def _keep_as_it_is(_: asyncpg.Connection[asyncpg.Record]) -> None:

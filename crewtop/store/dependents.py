@@ -18,7 +18,10 @@ async def settle(database: Database, ended: Sequence[int], actor: str) -> list[S
     settled: list[Settled] = []
     while ended:
         rows = await database.fetch("settle_dependents", list(ended), actor)
-        now = [Settled(task_id, queue, crew, TaskStatus(status), why) for task_id, queue, crew, status, why in rows]
+        now = [
+            Settled(task_id, queue, crew, TaskStatus(status), version, why)
+            for task_id, queue, crew, status, version, why in rows
+        ]
         ended = [task.task_id for task in now if task.status.ended]
         settled += now
     return settled

@@ -140,7 +140,7 @@ WITH report AS MATERIALIZED (
 )
 SELECT run_id, task_id, id IS NOT NULL AS accepted, new_status AS status,
        nullif(ARRAY(SELECT DISTINCT queue FROM judged WHERE id IS NOT NULL AND EXISTS (SELECT FROM released)), '{}') AS freed,
-       NULL AS crew
+       NULL AS crew, version + 1 AS version
 FROM judged
 -- After the reports, what had waited for them: whoever watches is told of each.
-UNION ALL SELECT NULL, id, true, 'pending', ARRAY[queue], crew FROM freed WHERE ready
+UNION ALL SELECT NULL, id, true, 'pending', ARRAY[queue], crew, version FROM freed WHERE ready

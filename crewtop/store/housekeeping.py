@@ -34,9 +34,9 @@ TASKS_A_TIME = 1_000
 
 
 class Pruned(NamedTuple):
-    """How many tasks were deleted, and after which id to go on; None where no other is old enough."""
+    """The ids of the tasks that were deleted, and after which one to go on; None where no other is old enough."""
 
-    deleted: int
+    deleted: list[int]
     place: int | None
 
 
@@ -64,7 +64,7 @@ async def prune_tasks(database: Database, keeping: Mapping[str, float], after: i
     Tasks that others depend on, and parents of tasks, stay until those have ended.
     """
     if not keeping:
-        return Pruned(0, None)
+        return Pruned([], None)
     async with database.connection() as connection, connection.transaction():
         row = await connection.fetchrow(
             statement("prune_tasks"), after, TASKS_A_TIME, list(keeping), list(keeping.values())
@@ -72,7 +72,7 @@ async def prune_tasks(database: Database, keeping: Mapping[str, float], after: i
         if row is None:
             raise AssertionError("a select without a table answers one row")
         deleted = await connection.fetch(statement("delete_tasks"), row["ids"]) if row["ids"] else []
-    return Pruned(len(deleted), row["place"])
+    return Pruned([gone["id"] for gone in deleted], row["place"])
 
 
 async def sweep_slots(database: Database) -> None:

@@ -29,6 +29,7 @@ class Rescued:
     queue: str
     crew: str
     why: str
+    version: int
 
 
 async def claim(
@@ -58,11 +59,12 @@ async def finish(
         limits.MAX_INTERRUPTIONS, limits.MAX_CRASHES, limits.THROTTLE_LIMIT_SECONDS,
     )  # fmt: skip
     ended = [
-        Finished(run_id, task_id, accepted, _STATUS[status], freed or ())
-        for run_id, task_id, accepted, status, freed, _ in answer[: len(reports)]
+        Finished(run_id, task_id, accepted, _STATUS[status], freed or (), version=version or 0)
+        for run_id, task_id, accepted, status, freed, _, version in answer[: len(reports)]
     ]
     settled = [
-        Settled(task_id, queue, crew, TaskStatus.PENDING) for _, task_id, _, _, (queue,), crew in answer[len(reports) :]
+        Settled(task_id, queue, crew, TaskStatus.PENDING, version)
+        for _, task_id, _, _, (queue,), crew, version in answer[len(reports) :]
     ]
     gone_wrong = [item.task_id for item in ended if item.status in (TaskStatus.FAILED, TaskStatus.CANCELLED)]
     if gone_wrong:
@@ -96,8 +98,8 @@ async def rescue(
     """
     rows = await database.fetch("rescue", worker_id, limits.MAX_LOSSES, delay_seconds, limit, list(held))
     return [
-        Rescued(task_id, run_id, TaskStatus(status), queue, crew, why)
-        for task_id, run_id, status, queue, crew, why in rows
+        Rescued(task_id, run_id, TaskStatus(status), queue, crew, why, version)
+        for task_id, run_id, status, queue, crew, why, version in rows
     ]
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import asyncpg
 
 from crewtop.model.errors import Refused, Unavailable
-from crewtop.model.task import Kind, NewTask, Portion, TaskStatus, Ties
+from crewtop.model.live import Ending, State
+from crewtop.model.task import ENDED, Kind, NewTask, Portion, TaskStatus, Ties
 from crewtop.store import dependents
 from crewtop.store.database import Database, columns, statement
 
@@ -20,18 +20,6 @@ PLAIN_COLUMNS = len(NewTask._fields) - 1
 NO_TIES = Ties()
 MOST_LOOKS = 5
 """A key's holder may end while it is being looked for: then the key is free, and it is tried again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """Where a task stands: result is JSON text once completed; error in short once failed.
-
-    A completed task without a result has an error that says why it could not be stored.
-    """
-
-    status: TaskStatus
-    result: str | None
-    error: str | None
 
 
 async def enqueue(database: Database, portions: Iterable[Portion]) -> list[int]:
@@ -111,13 +99,17 @@ def _row(task: NewTask, task_id: int) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-async def status(database: Database, task_id: int) -> TaskStatus | None:
+async def status(database: Database, task_id: int) -> State | None:
     """Where a task stands, or None where there is no such task."""
     row = await database.fetchrow("task_status", task_id)
-    return TaskStatus(row["status"]) if row else None
+    return State(row["version"], TaskStatus(row["status"])) if row else None
 
 
-async def ending(database: Database, task_id: int) -> Ending | None:
-    """How a task ended, or stands; None where there is no such task."""
+async def ending(database: Database, task_id: int) -> State | None:
+    """The same, with how it ended if it has."""
     row = await database.fetchrow("task_result", task_id)
-    return Ending(TaskStatus(row["status"]), row["result"], row["error"] or row["run_error"]) if row else None
+    if row is None:
+        return None
+    status = TaskStatus(row["status"])
+    how = Ending(row["result"], row["error"] or row["run_error"]) if status in ENDED else None
+    return State(row["version"], status, how)

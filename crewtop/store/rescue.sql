@@ -39,4 +39,4 @@ WITH expired AS MATERIALIZED (
     SELECT queue, crew, $1, count(*) FILTER (WHERE status = 'failed'), count(*) FILTER (WHERE status = 'retry')
     FROM moved GROUP BY queue, crew
 )
-SELECT id AS task_id, run_id, status, queue, crew, why FROM moved
+SELECT id AS task_id, run_id, status, queue, crew, why, version FROM moved

@@ -46,4 +46,4 @@ WITH edge AS MATERIALIZED (
     INSERT INTO crewtop.stats (queue, crew, worker_id, failed)
     SELECT queue, crew, '', count(*) FROM moved WHERE status = 'failed' AND old_status <> 'failed' GROUP BY queue, crew
 )
-SELECT id AS task_id, queue, crew, status, why FROM moved WHERE status <> old_status
+SELECT id AS task_id, queue, crew, status, version, why FROM moved WHERE status <> old_status

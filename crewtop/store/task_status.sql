@@ -1,2 +1,2 @@
 -- Where task $1 stands.
-SELECT status FROM crewtop.tasks WHERE id = $1
+SELECT version, status FROM crewtop.tasks WHERE id = $1

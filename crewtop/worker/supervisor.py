@@ -97,6 +97,7 @@ class Supervisor:
             self._roster.watch(),
             self._live_log.run(),
             self._telling.run(),
+            self._telling.run_states(),
             every(lease_seconds / BEATS_A_LEASE, "heartbeat", self._heartbeat, self._beat_now),
             *Upkeep(
                 self._database, self._live, self._me.id, self._work, self._held_safely, self._back_in_queue

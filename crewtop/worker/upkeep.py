@@ -12,8 +12,8 @@ import structlog
 from crewtop import operations
 from crewtop.live.fast_lane import FastLane
 from crewtop.model.errors import CrewtopError
-from crewtop.model.live import Change, Changes, let_go
-from crewtop.model.task import ready_queues
+from crewtop.model.live import Change, Changes, Stand, let_go
+from crewtop.model.task import Settled, ready_queues
 from crewtop.store import dependents, housekeeping, lease, ledger
 from crewtop.store.database import Database
 from crewtop.worker.budgets import JUDGE_SECONDS, KEEP_SECONDS, Treasurer
@@ -60,7 +60,7 @@ class Upkeep:
     def loops(self) -> list[Coroutine[None, None, None]]:
         """All of them, to be run at once."""
         scheduler = Scheduler(self._database, self._work.schedules, self._back_in_queue, self._live.tell)
-        pruner = Pruner(self._database, self._work.keeping)
+        pruner = Pruner(self._database, self._live, self._work.keeping)
         treasurer = Treasurer(self._database, self._worker_id, self._work.budgets)
         return [
             every(self._work.settings.lease_seconds / RESCUES_A_LEASE, "rescue", self._rescue),
@@ -85,6 +85,7 @@ class Upkeep:
                 ended = [item.task_id for item in rescued if item.status.ended]
                 settled = await dependents.settle(self._database, ended, self._actor)
                 await self._back_in_queue(ready_queues(settled) | {item.queue for item in rescued})
+                await self._live.stand([*map(_stand, rescued), *map(_stand, settled)])
                 await self._tell([*map(self._change, rescued), *(let_go(task, self._actor) for task in settled)])
             if len(rescued) < RESCUES_A_TIME:
                 return
@@ -99,6 +100,7 @@ class Upkeep:
         if ready := ready_queues(settled):
             await self._back_in_queue(ready)
         if settled:
+            await self._live.stand([*map(_stand, settled)])
             await self._tell(let_go(task, self._actor) for task in settled)
 
     async def _tell(self, changes: Iterable[Change]) -> None:
@@ -115,11 +117,16 @@ class Upkeep:
         return f"worker:{self._worker_id}"
 
 
+def _stand(item: lease.Rescued | Settled) -> Stand:
+    return Stand(item.task_id, item.version, item.status)
+
+
 class Pruner:
     """Forgets what is old, gone through from the old end, so much at a time."""
 
-    def __init__(self, database: Database, keeping: Mapping[str, float]) -> None:
+    def __init__(self, database: Database, live: FastLane, keeping: Mapping[str, float]) -> None:
         self._database = database
+        self._live = live
         self._keeping = keeping
         self._place = 0
 
@@ -127,7 +134,8 @@ class Pruner:
         """Go on from where the last pass ended, to the first task that is too young or for two million tasks."""
         await housekeeping.prune(self._database)
         for _ in range(PRUNES_A_TIME):
-            _, place = await housekeeping.prune_tasks(self._database, self._keeping, self._place)
+            deleted, place = await housekeeping.prune_tasks(self._database, self._keeping, self._place)
+            await self._live.stand([Stand(task_id) for task_id in deleted])
             self._place = place or 0
             if place is None:
                 return

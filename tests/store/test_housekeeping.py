@@ -49,7 +49,7 @@ async def prune(database: Database, keeping: dict[str, float] = KEEPING) -> int:
     place, deleted = 0, 0
     while True:
         some, further = await housekeeping.prune_tasks(database, keeping, place)
-        deleted += some
+        deleted += len(some)
         if further is None:
             return deleted
         place = further
@@ -105,14 +105,14 @@ async def test_what_a_task_still_needs_stays_until_that_has_ended(database: Data
 
 async def test_a_batch_looks_at_a_thousand_tasks_and_says_where_it_was(database: Database) -> None:
     ids = await ended(database, "completed", 20, count=2_500)
-    assert await housekeeping.prune_tasks(database, KEEPING, 0) == (1_000, ids[999])
-    assert await housekeeping.prune_tasks(database, KEEPING, ids[999]) == (1_000, ids[1_999])
-    assert await housekeeping.prune_tasks(database, KEEPING, ids[1_999]) == (500, None)
+    assert await housekeeping.prune_tasks(database, KEEPING, 0) == (ids[:1_000], ids[999])
+    assert await housekeeping.prune_tasks(database, KEEPING, ids[999]) == (ids[1_000:2_000], ids[1_999])
+    assert await housekeeping.prune_tasks(database, KEEPING, ids[1_999]) == (ids[2_000:], None)
 
 
 async def test_a_pass_ends_where_tasks_are_too_young(database: Database) -> None:
     await ended(database, "completed", 1, count=1_200)
-    assert await housekeeping.prune_tasks(database, KEEPING, 0) == (0, None)
+    assert await housekeeping.prune_tasks(database, KEEPING, 0) == ([], None)
 
 
 async def test_workers_that_prune_at_once_share_the_work(database: Database) -> None:

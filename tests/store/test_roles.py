@@ -131,7 +131,7 @@ async def test_a_worker_works_and_a_producer_produces(
     await housekeeping.prune(worker)
     await one(database, "UPDATE crewtop.tasks SET finished_at = now() - interval '20 days' WHERE id = $1", first)
     await one(database, "UPDATE crewtop.tasks SET created_at = now() - interval '20 days'")
-    assert (await housekeeping.prune_tasks(worker, {"completed": 86_400.0}, 0)).deleted == 1
+    assert len((await housekeeping.prune_tasks(worker, {"completed": 86_400.0}, 0)).deleted) == 1
     await lease.stop_worker(worker, "w1")
     await counters_are_true(database)
 

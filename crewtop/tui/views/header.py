@@ -132,7 +132,15 @@ def _stores(
     if not snapshot.redis.up:
         pooled = "pooled · " if snapshot.pooled else ""
         return [first, Part(1, (Span(manner.own(f"{pooled}redis down · polling"), "watch", True),))]
-    return [first, Part(3, _store("redis", snapshot.redis, latencies[1]))]
+    return [first, Part(3, _store("redis", snapshot.redis, latencies[1])), *_state_cache(snapshot)]
+
+
+def _state_cache(snapshot: Snapshot) -> list[Part]:
+    """In whole percent, so that it changes seldom; nothing where nobody asks."""
+    rate = snapshot.state_cache.rate if snapshot.state_cache is not None else None
+    if rate is None:
+        return []
+    return [Part(7, joined(Span("cache ", "muted"), Span(words.share(rate), "muted")))]
 
 
 def _store(name: str, health: Health, latency: float | None) -> Spans:

@@ -1,0 +1,183 @@
+"""The state cache: where tasks stand, kept in Redis for those that somebody asks for, never older over newer.
+
+An entry is made by a reader alone, from Postgres, and only while nobody has told of a change since the reader put its
+mark there; whoever changes a task replaces the entry, if there is one, after the commit. So the versions under a key
+never go back: not over a FLUSHALL, not over an eviction, not when a change is told late. A change that is never told,
+since its worker died between commit and telling, is seen once the entry expires, after states.LIVE_SECONDS.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from importlib.resources import files
+
+from crewtop.live import keys
+from crewtop.live.fast_lane import FastLane
+from crewtop.live.states import PORTION, ended_ids, milliseconds
+from crewtop.model.live import Ending, State
+from crewtop.model.task import ENDED, TaskStatus
+
+MARK_SECONDS = 2.0
+"""A reader that takes longer to ask Postgres fills nothing in."""
+
+ENDING_CHARACTERS = 8_192
+"""An end whose result and error take more, as JSON, stays in Postgres."""
+
+SEEN = 10_000
+"""Tasks of which a reader remembers the newest version that it has seen."""
+
+COUNT_SECONDS = 3_600.0
+"""Hits and misses are counted for so long, then anew."""
+
+GONE = 2**63
+"""Newer than any version: what is gone does not come back."""
+
+_LOOK = files("crewtop.live").joinpath("look_at_states.lua").read_text("utf-8")
+_FILL = files("crewtop.live").joinpath("fill_state.lua").read_text("utf-8")
+_MARK = "?"
+
+
+class StateCache:
+    """One reader, which never goes back: it answers no version of a task that is older than one it has answered.
+
+    Questions that come while one is on its way to Redis go there together, in the next round trip.
+    """
+
+    def __init__(self, lane: FastLane) -> None:
+        self._lane = lane
+        self._asked: list[tuple[int, asyncio.Future[str | None]]] = []
+        self._asking: asyncio.Task[None] | None = None
+        self._seen: OrderedDict[int, int] = OrderedDict()
+
+    async def read(
+        self, task_id: int, fetch: Callable[[], Awaitable[State | None]], *, whole: bool = False
+    ) -> State | None:
+        """Where a task stands: by Redis if it knows, else by fetch, which asks Postgres; None: there is no such task.
+
+        whole: with its Ending, if it has ended.
+        """
+        known = await self._look(task_id)
+        state = None if known is None else parsed(known)
+        enough = state is not None and (not whole or state.ending is not None or state.status not in ENDED)
+        if state is not None and enough and self._is_news(task_id, state):
+            return state
+        found = await fetch()
+        if found is not None and not self._is_news(task_id, found):
+            found = await fetch()  # somebody else here read a newer one since this was asked for
+        self._see(task_id, found.version if found is not None else GONE)
+        if known is not None:
+            await self._fill(task_id, known, found)
+        return found
+
+    def _is_news(self, task_id: int, state: State) -> bool:
+        if state.version < self._seen.get(task_id, 0):
+            return False
+        self._see(task_id, state.version)
+        return True
+
+    def _see(self, task_id: int, version: int) -> None:
+        self._seen[task_id] = max(version, self._seen.pop(task_id, 0))
+        if len(self._seen) > SEEN:
+            self._seen.popitem(last=False)
+
+    async def _look(self, task_id: int) -> str | None:
+        """What stands under the task's key: an entry, or a mark. None where Redis is away."""
+        answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        self._asked.append((task_id, answer))
+        if self._asking is None:
+            self._asking = asyncio.create_task(self._ask())
+        return await answer
+
+    async def _ask(self) -> None:
+        asked: list[tuple[int, asyncio.Future[str | None]]] = []
+        try:
+            while self._asked:
+                asked, self._asked = self._asked[:PORTION], self._asked[PORTION:]
+                found = await self._states([task_id for task_id, _ in asked])
+                for task_id, answer in asked:
+                    if not answer.done():
+                        answer.set_result(found.get(task_id))
+        finally:
+            self._asking = None
+            for _, answer in (*asked, *self._asked):
+                answer.cancel()
+
+    async def _states(self, task_ids: list[int]) -> dict[int, str]:
+        if (database := self._lane.whose()) is None:
+            return {}
+        distinct = list(dict.fromkeys(task_ids))
+        mark = _MARK + secrets.token_hex(8)
+        times = (round(MARK_SECONDS * 1_000), round(COUNT_SECONDS * 1_000))
+        names = [keys.STATES, *(keys.task(database, task_id) for task_id in distinct)]
+        found = await self._lane.run(_LOOK, names, (mark, *times))
+        return dict(zip(distinct, found or (), strict=False))
+
+    async def _fill(self, task_id: int, known: str, found: State | None) -> None:
+        entry = written(found) if found is not None else ""
+        if entry != known and (database := self._lane.whose()) is not None:
+            lasts = milliseconds(found.status) if found is not None else 1
+            await self._lane.run(_FILL, [keys.task(database, task_id)], (known, entry, lasts))
+
+
+def written(state: State) -> str:
+    """A state as an entry: '<version> <status>', then its ending as JSON where that is short."""
+    entry = f"{state.version} {state.status}"
+    if state.ending is None:
+        return entry
+    ending = json.dumps(state.ending)
+    return entry if len(ending) > ENDING_CHARACTERS else f"{entry} {ending}"
+
+
+def parsed(entry: str) -> State | None:
+    """The state of an entry; None for a mark, and for what others put there."""
+    try:
+        version, status, *ending = entry.split(" ", 2)
+        return State(int(version), TaskStatus(status), _ending(ending[0]) if ending else None)
+    except (ValueError, TypeError):
+        return None
+
+
+def _ending(text: str) -> Ending:
+    result, error = json.loads(text)
+    if not all(part is None or isinstance(part, str) for part in (result, error)):
+        raise ValueError(text)
+    return Ending(result, error)
+
+
+class Endings:
+    """Wakes those who wait for the end of a task, over one subscription for as long as anybody does."""
+
+    def __init__(self, lane: FastLane) -> None:
+        self._lane = lane
+        self._waiting: dict[int, set[asyncio.Event]] = {}
+        self._listening: asyncio.Task[None] | None = None
+
+    @contextmanager
+    def of(self, task_id: int) -> Iterator[asyncio.Event]:
+        """An event that is set when the task may have ended: it is said, or could have been missed."""
+        told = asyncio.Event()
+        self._waiting.setdefault(task_id, set()).add(told)
+        if self._listening is None:
+            self._listening = asyncio.create_task(self._listen())
+        try:
+            yield told
+        finally:
+            self._waiting[task_id].discard(told)
+            if not self._waiting[task_id]:
+                del self._waiting[task_id]
+            if not self._waiting:
+                self._listening.cancel()
+                self._listening = None
+
+    async def _listen(self) -> None:
+        with suppress(asyncio.CancelledError):
+            async for message in self._lane.endings():
+                told = list(self._waiting) if message is None else ended_ids(message)
+                for task_id in told:
+                    for event in self._waiting.get(task_id, ()):
+                        event.set()

@@ -1,0 +1,45 @@
+"""What is told of where tasks stand, after each commit, for the state cache: see state_cache.py."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.resources import files
+from itertools import islice
+
+from redis.asyncio.client import Pipeline
+
+from crewtop.live import keys
+from crewtop.model.live import Stand
+from crewtop.model.task import ENDED
+
+LIVE_SECONDS = 5.0
+"""A state is believed for so long without a word: the longest that an untold change goes unseen."""
+
+ENDED_SECONDS = 60.0
+"""The same of an end, which only an operator takes back, and he tells."""
+
+PORTION = 500
+"""Tasks that one script looks at: it holds up all others meanwhile, for less than a millisecond."""
+
+_TELL = files("crewtop.live").joinpath("tell_states.lua").read_text("utf-8")
+
+
+def milliseconds(status: str) -> int:
+    """How long a state with this status is believed."""
+    return round((ENDED_SECONDS if status in ENDED else LIVE_SECONDS) * 1_000)
+
+
+def add_states(pipeline: Pipeline, database: str, stands: Sequence[Stand]) -> None:
+    """Queue what tells these: of each task that somebody asked for, unless something newer is known."""
+    for start in range(0, len(stands), PORTION):
+        portion = stands[start : start + PORTION]
+        names = [keys.task(database, stand[0]) for stand in portion]
+        over = " ".join([str(stand[0]) for stand in portion if stand[2] is None or stand[2] in ENDED])
+        states = ["" if status is None else f"{version} {status}" for _, version, status in portion]
+        times = (milliseconds("running"), milliseconds("completed"))
+        pipeline.eval(_TELL, len(names), *names, keys.endings(database), over, *times, *states)
+
+
+def ended_ids(message: str) -> list[int]:
+    """The tasks that a message on keys.endings names; what others put there names none."""
+    return [int(word) for word in islice(message.split(), PORTION) if word.isascii() and word.isdigit()]
