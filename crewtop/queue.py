@@ -30,7 +30,7 @@ T = TypeVar("T")
 RESULT_POLL_SECONDS = (0.02, 1.0)
 """How often result() asks: at first, and at most once it has waited a while."""
 
-LISTEN_SECONDS = 0.1
+LISTEN_SECONDS = 0.04
 """A result that is not there after about this is waited for with a subscription, which says when the task has ended."""
 
 

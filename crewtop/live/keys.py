@@ -30,7 +30,7 @@ TASK = PREFIX + "task:"
 
 ENDINGS = PREFIX + "endings:"
 
-STATES = PREFIX + "states"
+STATES = PREFIX + "states:"
 """Hash: how many questions for a task's state Redis could answer, and how many not; begun anew every hour."""
 
 
@@ -49,9 +49,17 @@ def log(run_id: int) -> str:
     return f"{LOG}{run_id}"
 
 
-def task(database: str, task_id: int) -> str:
-    """The key of the state of one task of a database: several may share one Redis, and begin to count at 1."""
-    return f"{TASK}{database}:{task_id}"
+def tasks(database: str) -> str:
+    """What the keys of the states of a database's tasks begin with, their ids follow: several may share one Redis.
+
+    All share a hash tag, so that one script may touch them.
+    """
+    return f"{TASK}{{{database}}}:"
+
+
+def states(database: str) -> str:
+    """The hash that counts the answers to questions for a database's tasks."""
+    return f"{STATES}{{{database}}}"
 
 
 def endings(database: str) -> str:

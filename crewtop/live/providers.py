@@ -56,7 +56,7 @@ async def look(lane: FastLane) -> Sight:
         pipeline.info()
         pipeline.hvals(keys.LIMITS)
         pipeline.hvals(keys.PROVIDERS)
-        pipeline.hmget(keys.STATES, "hits", "misses")
+        pipeline.hmget(keys.states(lane.whose() or ""), "hits", "misses")
 
     start = time.monotonic()
     answers = await lane.ask(questions)

@@ -52,6 +52,7 @@ class StateCache:
         self._lane = lane
         self._asked: list[tuple[int, asyncio.Future[str | None]]] = []
         self._asking: asyncio.Task[None] | None = None
+        self._on_its_way = False
         self._seen: OrderedDict[int, int] = OrderedDict()
 
     async def read(
@@ -87,25 +88,33 @@ class StateCache:
 
     async def _look(self, task_id: int) -> str | None:
         """What stands under the task's key: an entry, or a mark. None where Redis is away."""
+        if not self._on_its_way:
+            self._on_its_way = True
+            try:
+                return (await self._states([task_id])).get(task_id)
+            finally:
+                self._next()
         answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         self._asked.append((task_id, answer))
-        if self._asking is None:
-            self._asking = asyncio.create_task(self._ask())
         return await answer
 
-    async def _ask(self) -> None:
-        asked: list[tuple[int, asyncio.Future[str | None]]] = []
+    def _next(self) -> None:
+        """A round trip is over: what has come meanwhile shares the next one."""
+        if self._asked:
+            asked, self._asked = self._asked[:PORTION], self._asked[PORTION:]
+            self._asking = asyncio.create_task(self._ask(asked))
+        else:
+            self._on_its_way = False
+
+    async def _ask(self, asked: list[tuple[int, asyncio.Future[str | None]]]) -> None:
+        found: dict[int, str] = {}
         try:
-            while self._asked:
-                asked, self._asked = self._asked[:PORTION], self._asked[PORTION:]
-                found = await self._states([task_id for task_id, _ in asked])
-                for task_id, answer in asked:
-                    if not answer.done():
-                        answer.set_result(found.get(task_id))
+            found = await self._states([task_id for task_id, _ in asked])
         finally:
-            self._asking = None
-            for _, answer in (*asked, *self._asked):
-                answer.cancel()
+            for task_id, answer in asked:
+                if not answer.done():
+                    answer.set_result(found.get(task_id))
+            self._next()
 
     async def _states(self, task_ids: list[int]) -> dict[int, str]:
         if (database := self._lane.whose()) is None:
@@ -113,15 +122,16 @@ class StateCache:
         distinct = list(dict.fromkeys(task_ids))
         mark = _MARK + secrets.token_hex(8)
         times = (round(MARK_SECONDS * 1_000), round(COUNT_SECONDS * 1_000))
-        names = [keys.STATES, *(keys.task(database, task_id) for task_id in distinct)]
-        found = await self._lane.run(_LOOK, names, (mark, *times))
-        return dict(zip(distinct, found or (), strict=False))
+        names = [keys.tasks(database), keys.states(database)]
+        found = await self._lane.run(_LOOK, names, (mark, *times, " ".join(map(str, distinct))))
+        lines = found.split("\n") if isinstance(found, str) else ()
+        return dict(zip(distinct, lines, strict=True)) if len(lines) == len(distinct) else {}
 
     async def _fill(self, task_id: int, known: str, found: State | None) -> None:
         entry = written(found) if found is not None else ""
         if entry != known and (database := self._lane.whose()) is not None:
             lasts = milliseconds(found.status) if found is not None else 1
-            await self._lane.run(_FILL, [keys.task(database, task_id)], (known, entry, lasts))
+            await self._lane.run(_FILL, [f"{keys.tasks(database)}{task_id}"], (known, entry, lasts))
 
 
 def written(state: State) -> str:

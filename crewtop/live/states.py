@@ -32,12 +32,12 @@ def milliseconds(status: str) -> int:
 def add_states(pipeline: Pipeline, database: str, stands: Sequence[Stand]) -> None:
     """Queue what tells these: of each task that somebody asked for, unless something newer is known."""
     for start in range(0, len(stands), PORTION):
-        portion = stands[start : start + PORTION]
-        names = [keys.task(database, stand[0]) for stand in portion]
-        over = " ".join([str(stand[0]) for stand in portion if stand[2] is None or stand[2] in ENDED])
-        states = ["" if status is None else f"{version} {status}" for _, version, status in portion]
+        told = [
+            f"{task_id}\n" if status is None else f"{task_id} {version} {status}\n"
+            for task_id, version, status in stands[start : start + PORTION]
+        ]
         times = (milliseconds("running"), milliseconds("completed"))
-        pipeline.eval(_TELL, len(names), *names, keys.endings(database), over, *times, *states)
+        pipeline.eval(_TELL, 1, keys.tasks(database), keys.endings(database), *times, "".join(told))
 
 
 def ended_ids(message: str) -> list[int]:

@@ -26,8 +26,13 @@ async def take(database: Database, worker: str = "w1", limit: int = 1, crews: tu
 
 async def end(database: Database, claim: Claim, outcome: RunOutcome, worker: str = "w1", **fields: Any) -> Finished:
     """Finish one run."""
-    report = Finish(claim.run_id, claim.task_id, outcome, seconds=1.0, **fields)
+    report = report_of(claim, outcome, **fields)
     return (await lease.finish(database, worker, [report], SERVICE_LEVELS_SECONDS))[0]
+
+
+def report_of(claim: Claim, outcome: RunOutcome, **fields: Any) -> Finish:
+    """What a worker reports of one run."""
+    return Finish(claim.run_id, claim.task_id, outcome, seconds=1.0, **fields)
 
 
 async def act(
