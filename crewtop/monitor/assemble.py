@@ -93,7 +93,7 @@ def _queue(
     met, missed = sum(b.met for b in buckets), sum(b.missed for b in buckets)
     spent = window.spent(name, now - window.seconds)
     unserved = _unserved(name, wanted, workers)
-    ready, later = _due(count["pending"], int(row["ready"] or 0), int(row["later"] or 0))
+    ready, later = _due(count["pending"], row["ready"], int(row["later"] or 0))
     return QueueRow(
         name=name,
         paused=row["paused_at"] is not None,
@@ -125,11 +125,14 @@ def _queue(
     )
 
 
-def _due(pending: int, ready: int, later: int) -> tuple[int, int]:
-    """Pending tasks that are due and those that are not: both counts stop at a limit, their sum is exact."""
-    if later <= ready:
+def _due(pending: int, ready: int | None, later: int) -> tuple[int, int]:
+    """Pending tasks that are due and those that are not: both counts stop at a limit, their sum is exact.
+
+    ready None: it was not counted, since the other count is whole.
+    """
+    if ready is None or later <= ready:
         return max(0, pending - later), later
-    return ready, max(0, pending - ready)
+    return int(ready), max(0, pending - int(ready))
 
 
 def _unserved(queue: str, wanted: Counter[str], workers: tuple[WorkerRow, ...]) -> dict[str, int]:

@@ -33,20 +33,22 @@ SELECT json_build_object(
                    CROSS JOIN LATERAL (SELECT run_at FROM crewtop.tasks
                        WHERE queue = q.name AND priority = p.priority AND status IN ('pending', 'retry') AND run_at > now()
                        ORDER BY run_at LIMIT 1) AS head),
-        -- Of pending tasks those due and those due later: each counted up to a limit. Whichever stays below it gives the
-        -- other from the exact sum of both.
-        'ready', (SELECT sum(due.n) FROM generate_series(0, 4) AS p (priority)
+        -- Of pending tasks those due later, and those due: each counted up to a limit. Whichever stays below it gives the
+        -- other from the exact sum of both, so that those due, a backlog that may be long, are seldom counted (null).
+        'later', later.n,
+        'ready', CASE WHEN later.n >= $6::bigint THEN (SELECT sum(due.n) FROM generate_series(0, 4) AS p (priority)
                    CROSS JOIN LATERAL (SELECT count(*) AS n FROM (
                        SELECT FROM crewtop.tasks WHERE queue = q.name AND priority = p.priority
                          AND status IN ('pending', 'retry') AND status = 'pending' AND run_at <= now()
-                       LIMIT $6) AS capped) AS due),
-        'later', (SELECT sum(due.n) FROM generate_series(0, 4) AS p (priority)
-                   CROSS JOIN LATERAL (SELECT count(*) AS n FROM (
-                       SELECT FROM crewtop.tasks WHERE queue = q.name AND priority = p.priority
-                         AND status IN ('pending', 'retry') AND status = 'pending' AND run_at > now()
-                       LIMIT $6) AS capped) AS due)
+                       LIMIT $6) AS capped) AS due) END
     ) ORDER BY q.name)
-    FROM crewtop.queues AS q LEFT JOIN LATERAL (
+    FROM crewtop.queues AS q CROSS JOIN LATERAL (
+        SELECT sum(due.n) AS n FROM generate_series(0, 4) AS p (priority)
+        CROSS JOIN LATERAL (SELECT count(*) AS n FROM (
+            SELECT FROM crewtop.tasks WHERE queue = q.name AND priority = p.priority
+              AND status IN ('pending', 'retry') AND status = 'pending' AND run_at > now()
+            LIMIT $6) AS capped) AS due) AS later
+    LEFT JOIN LATERAL (
         SELECT held_until, CASE scope WHEN 'total' THEN 'the day''s budget' ELSE 'its budget' END AS whose,
                'spent: it goes on at midnight UTC, or once the budget is raised' AS why
         FROM crewtop.standing_budgets
