@@ -1,4 +1,4 @@
--- The last $1 seconds, from the beginning of the minute, or of the hour where they are more than 25 hours: rollups are as
+-- The last $1 seconds, from the beginning of the minute, or of the hour where they are more than 73 hours: rollups are as
 -- fine as that, so that sums over them and over the calls themselves are of the same.
-SELECT now() AS at, date_bin(CASE WHEN $1::float8 <= 90000 THEN interval '1 minute' ELSE interval '1 hour' END,
+SELECT now() AS at, date_bin(CASE WHEN $1::float8 <= 262800 THEN interval '1 minute' ELSE interval '1 hour' END,
                              now() - make_interval(secs => $1), 'epoch') AS since

@@ -35,7 +35,7 @@ _KINDS = ("input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tok
 async def read(database: Database, by: str, since_seconds: float) -> Costs:
     """What the calls of the last so many seconds cost, by 'crew', 'model', 'queue', 'step' or 'day'.
 
-    It begins with a whole minute, or a whole hour where they are more than 25 hours. From rollups; by step from the
+    It begins with a whole minute, or a whole hour where they are more than 73 hours. From rollups; by step from the
     newest 500,000 calls, whatever else the rollups have in one row of its own.
     """
     rolled, called = _GROUPS[by]

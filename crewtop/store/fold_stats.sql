@@ -1,6 +1,6 @@
 -- Fold what finished, in buckets of $1 seconds (0: as appended), into one row for each bucket of $2 seconds, queue, crew
 -- and worker, once the whole bucket is $3 seconds old: folded piece by piece, it would be as many rows as before.
--- An hour, which is kept for ever, is told without its workers, which come and go.
+-- An hour, which is kept for a year, is told without its workers, which come and go.
 WITH gone AS MATERIALIZED (
     DELETE FROM crewtop.stats
     WHERE ctid = ANY (ARRAY(SELECT ctid FROM crewtop.stats

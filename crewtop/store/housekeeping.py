@@ -13,11 +13,16 @@ RAW_SECONDS = 5.0
 DEPTH_SECONDS = 1_800.0
 """How long the depth of queues is known by 10-second bucket."""
 
-COARSER = ((0, 10, RAW_SECONDS), (10, 60, 7_200.0), (60, 3_600, 90_000.0))
-"""Rollups of so many seconds a bucket become coarser at an age in seconds: 10 s for hours, 1 min for a day, then 1 h.
+COARSER = ((0, 10, RAW_SECONDS), (10, 60, 7_200.0), (60, 3_600, 262_800.0))
+"""Rollups of so many seconds a bucket become coarser at an age in seconds: 10 s for hours, 1 min for days, then 1 h.
 
-The last 24 hours are summed to the minute, and longer windows in the time that somebody waits for a view.
+Windows of up to three days are summed to the minute, and longer ones in the time that somebody waits for a view.
 """
+
+ROLLUPS_SECONDS = 366 * 86_400.0
+"""How long hours are kept; what is older is one sum."""
+
+ROLLUPS_A_TIME = 20_000
 
 WORKERS_SECONDS = 604_800.0
 SCHEDULES_SECONDS = 604_800.0
@@ -49,12 +54,20 @@ async def fold(database: Database) -> None:
 
 
 async def prune(database: Database) -> None:
-    """Forget workers, schedules and budgets that have been silent for a week, and old alerts and operations."""
+    """Forget workers, schedules and budgets that have been silent for a week; old alerts, operations and rollups."""
+    await prune_rollups(database)
     await database.fetch("prune_workers", WORKERS_SECONDS)
     await database.fetch("prune_schedules", SCHEDULES_SECONDS)
     await database.fetch("prune_budgets", BUDGETS_SECONDS)
     await database.fetch("prune_alerts", ALERTS_SECONDS, ALERTS_A_TIME)
     await database.fetch("prune_operations", OPERATIONS_SECONDS, OPERATIONS_A_TIME)
+
+
+async def prune_rollups(database: Database) -> None:
+    """Make one sum of the hours that are older than a year, so many rows at a time."""
+    for name in ("prune_stats", "prune_model_stats"):
+        while (await database.fetch(name, ROLLUPS_SECONDS, ROLLUPS_A_TIME))[0]["n"] == ROLLUPS_A_TIME:
+            pass
 
 
 async def prune_tasks(database: Database, keeping: Mapping[str, float], after: int) -> Pruned:

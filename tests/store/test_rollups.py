@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from crewtop.store import housekeeping
 from crewtop.store.database import Database
 from tests.store.helpers import one
@@ -49,3 +51,33 @@ async def test_an_hour_is_told_without_its_workers(database: Database) -> None:
         "w1", "w2", "w3",
     ]  # fmt: skip
     assert await one(database, "SELECT array_agg(calls) FROM crewtop.model_stats WHERE span = 3600") == [3]
+
+
+async def test_hours_are_kept_for_a_year_and_then_are_one_sum(database: Database) -> None:
+    """What was counted for ever stays true: no total goes back. A later year is added to the first."""
+    for ago in ("400 days", "390 days", "200 days"):
+        await ended(database, ago, "", span=3600)
+    for _ in range(2):
+        await housekeeping.prune(database)
+        rows = "SELECT array_agg((at = '-infinity', completed)::text ORDER BY at) FROM crewtop.stats"
+        assert await one(database, rows) == ["(t,2)", "(f,1)"]
+    await one(database, "UPDATE crewtop.stats SET at = at - interval '1 year' WHERE at > '-infinity'")
+    await one(database, "UPDATE crewtop.model_stats SET at = at - interval '1 year' WHERE at > '-infinity'")
+    await housekeeping.prune(database)
+    for table, count in (("stats", "completed"), ("model_stats", "calls")):
+        assert await one(database, f"SELECT array_agg((span, {count})::text) FROM crewtop.{table}") == ["(31536000,3)"]
+
+
+async def test_minutes_are_kept_for_days(database: Database) -> None:
+    await ended(database, "71 hours", span=60)
+    await ended(database, "75 hours", span=60)
+    await housekeeping.fold(database)
+    assert await one(database, "SELECT array_agg(span ORDER BY span) FROM crewtop.stats") == [60, 3600]
+
+
+async def test_much_that_is_old_goes_in_batches(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(housekeeping, "ROLLUPS_A_TIME", 2)
+    for _ in range(5):
+        await ended(database, "400 days", "", span=3600)
+    await housekeeping.prune(database)
+    assert await one(database, "SELECT array_agg(completed) FROM crewtop.stats") == [5]
