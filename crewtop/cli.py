@@ -17,6 +17,7 @@ from crewtop.cli_money import money
 from crewtop.cli_reading import reading
 from crewtop.cli_recording import recording
 from crewtop.cli_shared import configuration, run
+from crewtop.cli_statistics import statistics
 
 app = typer.Typer(
     no_args_is_help=False,
@@ -34,6 +35,7 @@ app.add_typer(acting)
 app.add_typer(money)
 app.add_typer(machines)
 app.add_typer(recording)
+app.add_typer(statistics)
 
 # Flags that are meant alike before and after a command, and whether a value follows.
 EVERYWHERE = {

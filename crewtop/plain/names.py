@@ -19,6 +19,7 @@ from crewtop.model.snapshot import (
     Throttle,
     WorkerRow,
 )
+from crewtop.model.statistics import Durations
 
 _RESUMES = {"resumes_in": "resumes_in_seconds"}
 
@@ -28,6 +29,7 @@ PUBLISHED: Mapping[type, Mapping[str, str]] = {
         "limit": "limit_usd", "spent": "spent_usd", "projected": "projected_usd", "unknown": "unknown_calls",
     },
     Circuit: _RESUMES,
+    Durations: {"mean": "mean_seconds", "p50": "p50_seconds", "p95": "p95_seconds", "p99": "p99_seconds"},
     Health: {"latency": "latency_seconds"},
     KeyHealth: _RESUMES,
     Money: {"known": "known_usd", "unknown": "unknown_calls"},
