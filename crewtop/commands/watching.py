@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from crewtop.config import Settings
 from crewtop.model.errors import CrewtopError
@@ -28,7 +29,9 @@ def watching(settings: Settings) -> Beside:
             prepared=False,
         )  # fmt: skip
         async with own as database:
-            monitor = Monitor(replace(opened, database=database), settings.screen.no_progress_seconds)
+            # The primary's word: a standby may lag behind what was just written here, and knows of no other standby.
+            primary = replace(opened, database=database, replica=None)
+            monitor = Monitor(primary, settings.screen.no_progress_seconds)
             watch = Watch(
                 opened.database,
                 worker_id,
@@ -40,7 +43,10 @@ def watching(settings: Settings) -> Beside:
             try:
                 await asyncio.gather(
                     every(LOOK_SECONDS, "judge alerts", watch.judge),
-                    every(LOOK_SECONDS, "deliver alerts", watch.deliver, watch.owed),
+                    *(
+                        every(LOOK_SECONDS, "deliver alerts", partial(watch.deliver, target), owed)
+                        for target, owed in watch.owed.items()
+                    ),
                 )
             finally:
                 with suppress(CrewtopError):

@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import tempfile
+import threading
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from http.client import HTTPException
 from typing import Any, NoReturn
+from urllib.parse import unquote, urlsplit
 
 from crewtop.config_alerts import Delivery
 from crewtop.model.alerts import Alert, Event
@@ -22,6 +26,9 @@ from crewtop.text import masked, shown
 
 ERROR_CHARACTERS = 300
 """Of what a target said."""
+
+SECRET_CHARACTERS = 6
+"""A part of a webhook's address that is as long may be the secret in it."""
 
 _SIGNS = {"fired": {"wrong": "🔴", "watch": "🟠"}, "ended": {"wrong": "🟢", "watch": "🟢"}}
 
@@ -55,19 +62,21 @@ def message(alert: Alert, event: Event, source: str) -> dict[str, Any]:
 
 
 def _text(alert: Alert, event: Event, source: str) -> str:
-    what = f"{_safe(alert.subject)}: {_safe(alert.words)}"
+    what, rule = f"{_safe(alert.subject)}: {_safe(alert.words)}", _safe(alert.rule)
     if event == "test":
         return _slack(f"✅ {source}: {_safe(alert.words)}")
     sign = _SIGNS[event][alert.severity]
     if event == "fired":
-        return _slack(f"{sign} {source}: {what} ({alert.rule})")
+        return _slack(f"{sign} {source}: {what} ({rule})")
     lasted = duration((alert.ended_at - alert.fired_at).total_seconds()) if alert.ended_at and alert.fired_at else "?"
-    return _slack(f"{sign} {source}: over after {lasted}: {what} ({alert.rule})")
+    return _slack(f"{sign} {source}: over after {lasted}: {what} ({rule})")
 
 
 def _slack(text: str) -> str:
-    """A text in which nothing is a link or calls for everybody (Slack: "Formatting text", escaping of &, < and >)."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    """A text in which no name calls for anybody. Slack obeys what stands in <> ("Formatting text"), Mattermost and
+    Rocket.Chat a bare @all.
+    """
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("@", "＠")
 
 
 def _safe(text: str) -> str:
@@ -84,11 +93,35 @@ async def deliver(to: Delivery, what: dict[str, Any]) -> None:
     try:
         async with asyncio.timeout(to.timeout_seconds):
             if to.webhook is not None:
-                await asyncio.to_thread(_post, to.webhook.get_secret_value(), body, to.timeout_seconds)
+                await _in_a_thread(partial(_post, to.webhook.get_secret_value(), body, to.timeout_seconds))
             else:
                 await _run(to.command, body)
     except TimeoutError:
         raise NotDelivered(f"no answer within {to.timeout_seconds:g} s") from None
+
+
+async def _in_a_thread(do: Callable[[], None]) -> None:
+    """Do it in a thread of its own, which is left behind where it hangs: the loop's own look up the names of databases
+    too, and a process that ends waits for them.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[None] = loop.create_future()
+
+    def settle(error: BaseException | None) -> None:
+        if not done.done():
+            done.set_exception(error) if error is not None else done.set_result(None)
+
+    def work() -> None:
+        error: BaseException | None = None
+        try:
+            do()
+        except BaseException as it:  # it is raised where it is waited for
+            error = it
+        with suppress(RuntimeError):  # the loop is over
+            loop.call_soon_threadsafe(settle, error)
+
+    threading.Thread(target=work, name="webhook", daemon=True).start()
+    await done
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -107,16 +140,25 @@ def _post(url: str, body: bytes, timeout: float) -> None:
     except urllib.error.HTTPError as error:
         said = ""
         with error, suppress(OSError, HTTPException):
-            said = error.read(ERROR_CHARACTERS).decode("utf-8", "replace")
-        _refused(f"HTTP {error.code}", said.replace(url, ""))
+            said = error.read(10 * ERROR_CHARACTERS).decode("utf-8", "replace")
+        _refused(f"HTTP {error.code}", _without(url, said))
     except TimeoutError:
         raise
     except urllib.error.URLError as error:
         if isinstance(error.reason, TimeoutError):
             raise error.reason from None
-        _refused("no connection", str(error.reason).replace(url, ""))
+        _refused("no connection", _without(url, str(error.reason)))
     except (OSError, HTTPException, ValueError) as error:
         _refused("no answer", type(error).__name__)
+
+
+def _without(url: str, said: str) -> str:
+    """What a server said without the parts of its address, one of which is the secret."""
+    parts = urlsplit(url)
+    words = {url, *re.split("[/?&=;]", f"{parts.path}?{parts.query}")}
+    for word in sorted(words | set(map(unquote, words)), key=len, reverse=True):
+        said = said.replace(word, "…") if len(word) >= SECRET_CHARACTERS else said
+    return said
 
 
 async def _run(command: Sequence[str], body: bytes) -> None:

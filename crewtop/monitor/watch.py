@@ -15,7 +15,7 @@ import structlog
 from crewtop.config_alerts import Delivery
 from crewtop.model.alert_rules import Levels, signs
 from crewtop.model.alerts import Alert, Event, Rule, Seen, Sign, Step, advance
-from crewtop.model.errors import Unavailable
+from crewtop.model.errors import CrewtopError
 from crewtop.model.snapshot import Health, Snapshot
 from crewtop.monitor.notices import NotDelivered, deliver, message
 from crewtop.store import alerts as store
@@ -29,7 +29,7 @@ WATCH_SECONDS = 20.0
 """A worker that has not looked for so long is followed by another."""
 
 AT_ONCE = 8
-"""Deliveries that are under way at a time."""
+"""Deliveries to one target that are under way at a time."""
 
 
 class Watch:
@@ -57,7 +57,8 @@ class Watch:
         self._last_at = 0.0
         self._outage: dict[str, Alert] = {}
         self._untold: list[Notice] = []
-        self.owed = asyncio.Event()
+        self._taken: set[Notice] = set()
+        self.owed = {target: asyncio.Event() for target in targets}
 
     async def judge(self) -> None:
         """Look, if no other worker does, and write down what that changes. While the database is away only that is
@@ -72,32 +73,32 @@ class Watch:
                 await self._hand_over()
                 return
             picture = await self._look()
-        except Unavailable as error:
+        except CrewtopError as error:  # it is away, it is gone, or it lets nobody in
             self._judge_outage(str(error))
             return
         self._last, self._last_at = picture, self._clock()
         await self._write(picture)
 
-    async def deliver(self) -> None:
-        """Deliver what is owed, if this is the worker that judges."""
-        if not self._mine or not self._targets:
+    async def deliver(self, target: str) -> None:
+        """Deliver what is owed to a target, if this is the worker that judges. None waits for another that hangs."""
+        if not self._mine:
             return
-        await self._deliver_untold()
-        try:
-            notices = await store.take_notices(self._database, list(self._targets))
-        except Unavailable:
-            return
-        room = asyncio.Semaphore(AT_ONCE)
+        await self._deliver_untold(target)
+        due = AT_ONCE
+        while self._mine and due == AT_ONCE:
+            try:
+                notices = await store.take_notices(self._database, target, AT_ONCE)
+            except CrewtopError:
+                return
+            await asyncio.gather(*map(self._deliver, notices))
+            due = len(notices)
 
-        async def one(notice: Notice) -> None:
-            async with room:
-                error = await self._send(notice)
-                with suppress(Unavailable):  # then it is delivered once more: at least once
-                    await store.mark_notice(self._database, notice, error)
+    async def _deliver(self, notice: Notice) -> None:
+        await self._mark(notice, await self._send(notice))
 
-        async with asyncio.TaskGroup() as group:
-            for notice in notices:
-                group.create_task(one(notice))
+    async def _mark(self, notice: Notice, error: str | None) -> None:
+        with suppress(CrewtopError):  # then it is delivered once more: at least once
+            await store.mark_notice(self._database, notice, error)
 
     async def release(self) -> None:
         """Let another worker judge at once."""
@@ -114,21 +115,40 @@ class Watch:
         step = replace(step, changed=tuple(changed.values()))
         if not step:
             return
-        notices = [*self._untold, *self._notices(step.tell)]
+        taken = set(self._taken)
+        notices = [*self._remembered(taken), *self._notices(step.tell)]
         if await store.write(self._database, self._worker_id, step, notices):
-            self._outage, self._untold = {}, []
+            stand = {**standing, **changed}.values()
+            alerts = tuple(each for each in stand if each.state != "ended" and each.id not in step.dropped)
+            self._last = replace(picture, alerts=alerts)  # an outage that begins now is judged from what was written
             self._say(step)
-            if notices:
-                self.owed.set()
+            await self._written_down(taken)
 
     async def _hand_over(self) -> None:
         """Another judges now. What was told of an outage from here alone has its end."""
         if self._last is not None and (told := [alert for alert in self._outage.values() if alert.told]):
             at = self._now()
             ended = tuple(replace(alert, state="ended", clear_since=None, ended_at=at) for alert in told)
-            ends = self._notices([(alert, "ended") for alert in ended])
-            await store.write_ended(self._database, ended, [*self._untold, *ends])
-        self._last, self._outage, self._untold = None, {}, []
+            taken = set(self._taken)
+            await store.write_ended(self._database, ended, self._remembered(taken))
+            await self._written_down(taken)
+        self._last = None
+        self._forget_outage()
+
+    def _remembered(self, taken: set[Notice]) -> list[Notice]:
+        """What is to be told from memory; of that taken was delivered."""
+        return [replace(notice, delivered=notice in taken) for notice in self._untold]
+
+    async def _written_down(self, taken: set[Notice]) -> None:
+        """The database has what memory had; what was delivered while it was written down is noted there too."""
+        late = self._taken - taken
+        self._forget_outage()
+        for notice in late:
+            await self._mark(notice, None)
+        self._wake()
+
+    def _forget_outage(self) -> None:
+        self._outage, self._untold, self._taken = {}, [], set()
 
     def _judge_outage(self, why: str) -> None:
         """The database does not answer: of all alerts only the one on that can begin, and none can end."""
@@ -144,7 +164,11 @@ class Watch:
         self._untold += self._notices(step.tell)
         self._say(step)
         if step.tell:
-            self.owed.set()
+            self._wake()
+
+    def _wake(self) -> None:
+        for owed in self.owed.values():
+            owed.set()
 
     def _now(self) -> datetime:
         """The database's clock, as far as it is known since it last told."""
@@ -158,7 +182,13 @@ class Watch:
         return advance(standing, seen, self._rules, picture.silences, picture.at, lambda: str(uuid.uuid4()))
 
     def _notices(self, tell: Sequence[tuple[Alert, Event]]) -> list[Notice]:
-        return [Notice(alert, event, target) for alert, event in tell for target in self._targets_of(alert)]
+        """What is owed of beginnings; the store knows who was told of them, and is to be told of their ends."""
+        return [
+            Notice(alert, event, target)
+            for alert, event in tell
+            if event == "fired"
+            for target in self._targets_of(alert)
+        ]
 
     def _targets_of(self, alert: Alert) -> Sequence[str]:
         rule = self._rules.get(alert.rule)
@@ -168,11 +198,15 @@ class Watch:
         for alert, event in step.tell:
             log.warning("alert", said=event, rule=alert.rule, of=alert.subject, words=alert.words)
 
-    async def _deliver_untold(self) -> None:
-        """What the database could not take yet: it says later that it was delivered."""
-        for number, notice in enumerate(self._untold):
-            if not notice.delivered and await self._send(notice) is None:
-                self._untold[number] = replace(notice, delivered=True)
+    async def _deliver_untold(self, target: str) -> None:
+        """What the database could not take yet: it is noted there, as soon as it can, that it was delivered."""
+        for notice in [each for each in self._untold if each.target == target and each not in self._taken]:
+            if await self._send(notice) is not None:
+                continue
+            if notice in self._untold:
+                self._taken.add(notice)
+            else:  # the database took it meanwhile
+                await self._mark(notice, None)
 
     async def _send(self, notice: Notice) -> str | None:
         """Deliver it; answers what went wrong, if anything did."""

@@ -19,8 +19,6 @@ RETRY_SECONDS = (20.0, 300.0)
 OWED_SECONDS = 86_400.0
 """What could not be delivered for a day is given up."""
 
-NOTICES_A_TIME = 50
-
 
 @dataclass(frozen=True, slots=True)
 class Notice:
@@ -62,7 +60,10 @@ async def release_watch(database: Database, worker_id: str) -> None:
 
 
 async def write(database: Database, worker_id: str, step: Step, notices: Sequence[Notice]) -> bool:
-    """Write what a look changed, in one transaction; answers False, and writes nothing, where another judges now."""
+    """Write what a look changed, in one transaction; answers False, and writes nothing, where another judges now.
+
+    The end of an alert is owed to whoever its beginning was.
+    """
     async with database.connection() as connection, connection.transaction():
         if not await connection.fetchval(statement("hold_watch"), worker_id):
             return False
@@ -73,7 +74,7 @@ async def write(database: Database, worker_id: str, step: Step, notices: Sequenc
 
 
 async def write_ended(database: Database, ended: Sequence[Alert], notices: Sequence[Notice]) -> None:
-    """Write alerts that have ended, whoever judges now: they stand in nobody's way."""
+    """Write alerts that have ended, whoever judges now: they stand in nobody's way. Ends are owed as by write."""
     async with database.connection() as connection, connection.transaction():
         await _put(connection, ended, notices)
 
@@ -86,11 +87,13 @@ async def _put(
     if notices:
         rows = [(notice.alert.id, notice.event, notice.target, notice.delivered) for notice in notices]
         await connection.execute(statement("owe_notices"), *columns(rows, 4))
+    if ended := [each.id for each in alerts if each.state == "ended"]:
+        await connection.execute(statement("owe_ends"), ended)
 
 
-async def take_notices(database: Database, targets: Sequence[str]) -> list[Notice]:
-    """What is due for these targets, each taken by one caller, and due again later unless it is marked."""
-    rows = await database.fetch("take_notices", list(targets), NOTICES_A_TIME, *RETRY_SECONDS)
+async def take_notices(database: Database, target: str, limit: int) -> list[Notice]:
+    """At most so many that are due for a target, each taken by one caller, and due again later unless it is marked."""
+    rows = await database.fetch("take_notices", target, limit, *RETRY_SECONDS)
     return [Notice(alert(dict(row)), row["event"], row["target"]) for row in rows]
 
 

@@ -1,8 +1,8 @@
--- Take at most $2 notices to targets $1 that are due, the oldest first, and move their next attempt on: by $3 seconds, doubled
+-- Take at most $2 notices to target $1 that are due, the oldest first, and move their next attempt on: by $3 seconds, doubled
 -- for each attempt up to $4, less at random up to a half. An end waits for its beginning.
 WITH due AS MATERIALIZED (
     SELECT alert_id, event, target FROM crewtop.alert_notices AS n
-    WHERE delivered_at IS NULL AND gave_up_at IS NULL AND next_at <= now() AND target = ANY ($1::text[])
+    WHERE delivered_at IS NULL AND gave_up_at IS NULL AND next_at <= now() AND target = $1
       AND (event = 'fired' OR NOT EXISTS (
           SELECT FROM crewtop.alert_notices AS f
           WHERE f.alert_id = n.alert_id AND f.target = n.target AND f.event = 'fired'

@@ -6,7 +6,10 @@ import asyncio
 import json
 import socket
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -65,6 +68,12 @@ def test_nothing_in_a_name_calls_for_everybody_or_shows_a_secret() -> None:
     assert "&amp; more" in told["text"]
 
 
+@pytest.mark.parametrize("name", ["@channel", "@all", "@here"])
+def test_nor_where_a_bare_name_would_do(name: str) -> None:
+    """As in Mattermost and Rocket.Chat."""
+    assert "@" not in message(replace(ALERT, subject=name, rule=name), "fired", "shop")["text"]
+
+
 async def test_a_webhook_gets_slacks_json_with_an_id_that_stays_the_same(hook: Hook) -> None:
     for _ in range(2):
         await deliver(webhook(hook.url), message(ALERT, "fired", "shop on db1"))
@@ -105,6 +114,49 @@ async def test_no_error_repeats_the_address() -> None:
         said = await why_not(webhook(f"http://127.0.0.1:{port}/services/hush-hush-token"))
     assert said.startswith("no connection")
     assert "hush" not in said
+
+
+@pytest.mark.parametrize("said", ["/services/T000/B000/hush-hush-token", "hush-hush-token"])
+async def test_no_answer_that_repeats_the_address_is_passed_on(hook: Hook, said: str) -> None:
+    """As servers do that name the page that they do not have."""
+    hook.status, hook.body = 404, f"<p>The requested URL {said} was not found</p>".encode()
+    told = await why_not(webhook(f"{hook.url}?key=a%20secret%20word"))
+    assert told.startswith("HTTP 404: <p>The requested URL ")
+    assert "hush" not in told
+
+
+@contextmanager
+def dribbling() -> Iterator[str]:
+    """The address of a server that answers a byte at a time and comes to no end."""
+    over = threading.Event()
+
+    def serve() -> None:
+        with suppress(OSError):
+            while not over.is_set():
+                opened, _ = server.accept()
+                with opened:
+                    opened.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+                    while not over.wait(0.02):
+                        opened.sendall(b"x")
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.getsockname()[1]}/"
+        finally:
+            over.set()
+            server.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+async def test_a_webhook_that_never_ends_its_answer_takes_nobody_elses_thread() -> None:
+    """The loop's own look up the names of databases, and a process waits for them at its end."""
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+    with dribbling() as url:
+        assert await why_not(webhook(url, 0.2)) == "no answer within 0.2 s"
+        async with asyncio.timeout(10):
+            assert await asyncio.to_thread(int) == 0
 
 
 async def test_a_command_gets_the_json_and_no_shell(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
@@ -13,7 +14,7 @@ from crewtop import operations
 from crewtop.config_alerts import Alerts, Delivery
 from crewtop.live.fast_lane import FastLane
 from crewtop.model.alerts import Rule
-from crewtop.model.errors import Refused, Unavailable
+from crewtop.model.errors import CrewtopError, Refused, Unavailable
 from crewtop.model.snapshot import Snapshot
 from crewtop.monitor.monitor import Monitor
 from crewtop.monitor.watch import Watch
@@ -96,15 +97,15 @@ async def test_what_is_wrong_is_told_and_so_is_its_end(database: Database, monit
     watch = await worker(database, Eyes(monitor), hook=hook)
     await stuck(database)
     await watch.judge()
-    await watch.deliver()
+    await watch.deliver("ops")
     assert hook.events == [("fired", "default")]
     assert hook.got[0]["text"].endswith(": default: 1 task is stuck (stuck)")
     await watch.judge()
-    await watch.deliver()
+    await watch.deliver("ops")
     assert len(hook.got) == 1, "it is told once"
     await freed(database)
     await watch.judge()
-    await watch.deliver()
+    await watch.deliver("ops")
     assert hook.events == [("fired", "default"), ("ended", "default")]
     assert await states(database) == [("stuck", "ended")]
     assert (await monitor.snapshot()).alerts == ()
@@ -119,14 +120,14 @@ async def test_one_of_several_workers_judges_and_one_that_died_is_followed(
     await stuck(database)
     for watch in (first, second, first, second):
         await watch.judge()
-        await watch.deliver()
+        await watch.deliver("ops")
     assert [each.looks for each in eyes] == [2, 0]
     await one(database, "UPDATE crewtop.alert_watch SET until = now() - interval '1 s'")  # the first one died
     await second.judge()
-    await second.deliver()
+    await second.deliver("ops")
     await freed(database)
     await second.judge()
-    await second.deliver()
+    await second.deliver("ops")
     assert hook.events == [("fired", "default"), ("ended", "default")], "what the first one told is not told again"
 
 
@@ -180,8 +181,8 @@ async def test_a_webhook_that_is_away_is_tried_again_by_whoever_judges_then(
     await stuck(database)
     hook.status, hook.body = 503, b"later"
     await watch.judge()
-    await watch.deliver()
-    await watch.deliver()
+    await watch.deliver("ops")
+    await watch.deliver("ops")
     assert len(hook.got) == 1, "not at once"
     [listed] = (await store.listing(database, 10)).alerts
     assert (listed.undelivered, listed.error) == (1, "HTTP 503: later")
@@ -191,11 +192,11 @@ async def test_a_webhook_that_is_away_is_tried_again_by_whoever_judges_then(
     another = await worker(database, Eyes(monitor), "w2", hook)
     await another.judge()
     hook.status = 200
-    await another.deliver()
+    await another.deliver("ops")
     assert len(hook.got) == 1, "an end waits for its beginning"
     await one(database, "UPDATE crewtop.alert_notices SET next_at = now()")
-    await another.deliver()
-    await another.deliver()
+    await another.deliver("ops")
+    await another.deliver("ops")
     assert hook.events[1:] == [("fired", "default"), ("ended", "default")]
     assert hook.got[0]["alert"]["id"] == hook.got[1]["alert"]["id"]
 
@@ -206,9 +207,9 @@ async def test_what_nobody_took_for_a_day_is_given_up(database: Database, monito
     hook.status = 500
     await watch.judge()
     await one(database, "UPDATE crewtop.alert_notices SET owed_at = now() - interval '25 h'")
-    await watch.deliver()
+    await watch.deliver("ops")
     await one(database, "UPDATE crewtop.alert_notices SET next_at = now()")
-    await watch.deliver()
+    await watch.deliver("ops")
     assert len(hook.got) == 1
     assert await one(database, "SELECT gave_up_at IS NOT NULL FROM crewtop.alert_notices")
 
@@ -223,14 +224,14 @@ async def test_what_is_silenced_is_told_nobody_until_that_is_lifted(
     await monitor.silence(pending, None)
     await one(database, "UPDATE crewtop.alerts SET since = since - interval '2 min'")
     await watch.judge()
-    await watch.deliver()
+    await watch.deliver("ops")
     picture = await monitor.snapshot()
     assert (picture.alerts[0].state, hook.got) == ("firing", [])
     [silence] = picture.silences
     assert silence.by == operations.operator()
     await monitor.unsilence(silence)
     await watch.judge()
-    await watch.deliver()
+    await watch.deliver("ops")
     assert hook.events == [("fired", "default")]
     with pytest.raises(Refused, match=rf"silence {silence.id} is not silenced"):
         await monitor.unsilence(silence)
@@ -258,20 +259,20 @@ async def test_a_database_that_is_away_is_told_while_it_is_and_kept_once_it_is_b
     eyes.away = True
     for clock.seconds in (5, 20, 34):
         await watch.judge()
-        await watch.deliver()
+        await watch.deliver("ops")
     assert hook.got == []
     clock.seconds = 35
     hook.status = 500
     await watch.judge()
-    await watch.deliver()
+    await watch.deliver("ops")
     hook.status = 200
-    await watch.deliver()
-    await watch.deliver()
+    await watch.deliver("ops")
+    await watch.deliver("ops")
     assert hook.events == [("fired", "postgres"), ("fired", "postgres")], "one refused, one taken"
     assert "connection refused" in hook.got[1]["text"]
     eyes.away = False
     await watch.judge()
-    await watch.deliver()
+    await watch.deliver("ops")
     assert hook.events[2:] == [("ended", "postgres")]
     assert await states(database) == [("store", "ended")]
     assert await one(database, "SELECT count(*) FROM crewtop.alert_notices WHERE delivered_at IS NOT NULL") == 2
@@ -286,12 +287,12 @@ async def test_an_outage_has_its_end_even_if_another_worker_judges_after_it(
     eyes.away = True
     for clock.seconds in (5, 60):
         await first.judge()
-    await first.deliver()
+    await first.deliver("ops")
     await one(database, "UPDATE crewtop.alert_watch SET until = now() - interval '1 s'")
     second = await worker(database, Eyes(monitor), "w2", hook, OUTAGE)
     await second.judge()
     await first.judge()
-    await second.deliver()
+    await second.deliver("ops")
     assert hook.events == [("fired", "postgres"), ("ended", "postgres")]
     assert await states(database) == [("store", "ended")]
 
@@ -363,3 +364,101 @@ def test_rules_of_the_configuration_go_beside_those_that_everybody_has() -> None
     rules = Alerts.model_validate({"rules": {"stuck": {"for_seconds": 5}, "late": {"enabled": False}}}).rows()
     assert (rules["stuck"].for_seconds, rules["stuck"].watches) == (5, "stuck tasks")
     assert "late" not in rules
+
+
+async def test_a_database_that_is_away_twice_in_a_row_is_one_outage(
+    database: Database, monitor: Monitor, hook: Hook
+) -> None:
+    eyes, clock = Eyes(monitor), Clock()
+    rules = {"store": replace(OUTAGE["store"], clear_seconds=60)}
+    watch = await worker(database, eyes, hook=hook, rules=rules, clock=clock)
+    await watch.judge()
+    for clock.seconds, eyes.away in ((5, True), (40, True), (45, False), (50, True), (90, True), (95, False)):
+        await watch.judge()
+        await watch.deliver("ops")
+    assert hook.events == [("fired", "postgres")]
+    assert await states(database) == [("store", "clearing")]
+
+
+async def test_a_database_that_is_gone_is_away(database: Database, monitor: Monitor, hook: Hook) -> None:
+    class Gone(Eyes):
+        async def __call__(self) -> Snapshot:
+            if self.away:
+                raise CrewtopError('postgres: database "shop" does not exist: create it, or mend the DSN')
+            return await super().__call__()
+
+    eyes, clock = Gone(monitor), Clock()
+    watch = await worker(database, eyes, hook=hook, rules=OUTAGE, clock=clock)
+    await watch.judge()
+    eyes.away = True
+    for clock.seconds in (5, 40):
+        await watch.judge()
+    await watch.deliver("ops")
+    assert hook.events == [("fired", "postgres")]
+
+
+async def test_an_end_is_told_to_those_who_were_told_of_the_beginning(
+    database: Database, monitor: Monitor, hook: Hook
+) -> None:
+    """Though the configuration says otherwise by then: the rule is gone, and somebody else is there."""
+    watch = await worker(database, Eyes(monitor), hook=hook)
+    await stuck(database)
+    await watch.judge()
+    await watch.deliver("ops")
+    await watch.release()
+    with listening() as other:
+        targets = {name: Delivery.model_validate({"webhook": to.url}) for name, to in (("ops", hook), ("new", other))}
+        await lease.heartbeat(database, beat("w2"))
+        watch = Watch(database, "w2", Eyes(monitor), {}, targets, (60,) * 5, Clock())
+        await watch.judge()
+        await watch.deliver("ops")
+        assert hook.events == [("fired", "default"), ("ended", "default")]
+        assert other.events == []
+
+
+async def _got(hook: Hook) -> None:
+    async with asyncio.timeout(20):
+        while not hook.got:  # noqa: ASYNC110  a thread of the webhook's says so
+            await asyncio.sleep(0.01)
+
+
+async def test_what_hangs_holds_up_nobody_else(database: Database, monitor: Monitor, hook: Hook) -> None:
+    await lease.heartbeat(database, beat("w1"))
+    with listening() as other:
+        targets = {name: Delivery.model_validate({"webhook": to.url}) for name, to in (("ops", hook), ("pager", other))}
+        watch = Watch(database, "w1", Eyes(monitor), AT_ONCE, targets, (60,) * 5)
+        hook.go_on.clear()
+        await stuck(database)
+        await watch.judge()
+        hangs = asyncio.create_task(watch.deliver("ops"))
+        await _got(hook)
+        await watch.deliver("pager")
+        await freed(database)
+        await watch.judge()
+        await watch.deliver("pager")
+        assert other.events == [("fired", "default"), ("ended", "default")]
+        assert not hangs.done()
+        hook.go_on.set()
+        await hangs
+        await watch.deliver("ops")
+    assert hook.events == [("fired", "default"), ("ended", "default")]
+
+
+async def test_what_is_being_told_as_the_database_comes_back_is_told_once(
+    database: Database, monitor: Monitor, hook: Hook
+) -> None:
+    eyes, clock = Eyes(monitor), Clock()
+    watch = await worker(database, eyes, hook=hook, rules=OUTAGE, clock=clock)
+    await watch.judge()
+    eyes.away = True
+    hook.go_on.clear()
+    for clock.seconds in (5, 40):
+        await watch.judge()
+    telling = asyncio.create_task(watch.deliver("ops"))
+    await _got(hook)
+    eyes.away = False
+    await watch.judge()
+    hook.go_on.set()
+    await telling
+    await watch.deliver("ops")
+    assert hook.events == [("fired", "postgres"), ("ended", "postgres")]
