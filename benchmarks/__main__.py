@@ -11,13 +11,17 @@ from benchmarks import (
     llm_pool,
     llm_routing,
     llm_storm,
+    percentiles,
     recording,
+    rollups,
     runs,
     screen,
+    snapshot,
+    state_cache,
 )
 
 for benchmark in (
     first_frame, screen, engine, claim_lock, bulk, runs, llm_routing, llm_overhead, llm_limits, llm_storm, llm_pool,
-    llm_books, recording,
+    llm_books, recording, state_cache, percentiles, rollups, snapshot,
 ):  # fmt: skip
     benchmark.main()
