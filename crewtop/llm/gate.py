@@ -68,14 +68,16 @@ class Gate:
             group.close()
         await asyncio.gather(*self._tasks)
 
-    async def enter(self, ask: CallAsk) -> Permit | Denied:
+    async def enter(self, ask: CallAsk, waited: float = 0.0) -> Permit | Denied:
         """Wait until the call may go out, or until it is clear that it may not in time.
 
+        waited: seconds of its patience that are spent already.
         A cancelled wait costs nothing. Every permit has to be settled, or told to be lost.
         """
         group = self._group(ask.provider, ask.model)
         now = self._clock()
-        waiter = Waiter(ask, asyncio.get_running_loop().create_future(), now, now + self._rules.patience, ask.tokens)
+        gives_up = now + max(0.0, self._rules.patience - waited)
+        waiter = Waiter(ask, asyncio.get_running_loop().create_future(), now, gives_up, ask.tokens)
         group.join(waiter)
         try:
             return await waiter.answer
@@ -144,8 +146,8 @@ class Gate:
     def _ready(self, provider: str, model: str) -> Ready:
         if not self._keys.has(provider):
             return Ready([Way(None, self._meters_of(provider, model, OWN_KEY))], 0.0)
-        ways = [Way(name, self._meters_of(provider, model, name)) for name in self._keys.ready(provider)]
-        return Ready(ways, self._keys.rest_seconds(provider))
+        ways = [Way(name, self._meters_of(provider, model, name)) for name in self._keys.ready(provider, model)]
+        return Ready(ways, self._keys.rest_seconds(provider, model))
 
     def _meters_of(self, provider: str, model: str, key: str) -> list[Meter]:
         """All models together, where that is limited, then the model."""

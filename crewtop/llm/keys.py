@@ -10,7 +10,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -114,7 +114,7 @@ def _in_json(text: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class KeyState:
-    """One key of a provider. name: its variable or file; until: the second of the clock at which its rest ends."""
+    """One key of a provider. name: its variable or file; until: the second of the clock at which its last rest ends."""
 
     provider: str
     name: str
@@ -124,76 +124,73 @@ class KeyState:
 
 
 class KeyPool:
-    """The keys of all providers, as one worker knows them. Pure but for its clock, which counts seconds."""
+    """The keys of all providers, as one worker knows them. Pure but for its clock, which counts seconds.
+
+    A 429 lets a key rest for the model that it came from, since providers count models apart; a key that is refused, or
+    whose account is empty, is done for.
+    """
 
     def __init__(self, keys: Mapping[str, Sequence[str]], clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._states = {
-            (provider, name): KeyState(provider, name) for provider, names in keys.items() for name in names
-        }
-        self._used: dict[tuple[str, str], int] = dict.fromkeys(self._states, 0)
-        self._turn = 0
+        self._keys = {provider: tuple(dict.fromkeys(names)) for provider, names in keys.items() if names}
+        self._retired: dict[tuple[str, str], str] = {}
+        self._rests: dict[tuple[str, str], dict[str, float]] = {}
 
     def has(self, provider: str) -> bool:
         """Whether keys are configured for it. Where none are, crews bring their own."""
-        return any(state.provider == provider for state in self._states.values())
+        return provider in self._keys
 
-    def ready(self, provider: str) -> tuple[str, ...]:
-        """The names of the keys that may be used now, the one that has rested longest first."""
-        states = [state for state in self._of(provider) if state.status == "ready"]
-        return tuple(state.name for state in sorted(states, key=lambda state: self._used[provider, state.name]))
+    def spent(self, provider: str) -> bool:
+        """Whether every key of it that is configured is retired."""
+        return self.has(provider) and not self._living(provider)
 
-    def choose(self, provider: str, headroom: Mapping[str, float]) -> str | None:
-        """The name of the ready key with the most head-room, in whatever unit; among equals they take turns.
+    def ready(self, provider: str, model: str) -> tuple[str, ...]:
+        """The names of the keys that may be used for this model now, in the order of the configuration."""
+        return tuple(name for name in self._living(provider) if self._wait(provider, name, model) == 0.0)
 
-        A key without a figure is taken to have all of it. None: no key is ready.
-        """
-        names = self.ready(provider)
-        if not names:
-            return None
-        chosen = max(names, key=lambda name: headroom.get(name, float("inf")))  # the first among equals
-        self._turn += 1
-        self._used[provider, chosen] = self._turn
-        return chosen
+    def rest_seconds(self, provider: str, model: str) -> float | None:
+        """Until the next key is ready for this model, 0 where one is; None where no key will be, or none is there."""
+        return min((self._wait(provider, name, model) for name in self._living(provider)), default=None)
 
-    def rest_seconds(self, provider: str) -> float | None:
-        """Until the next key is ready, 0 where one is; None where no key will be, or none is configured."""
-        waits = [
-            0.0 if state.until is None else max(0.0, state.until - self._clock()) for state in self._living(provider)
-        ]
-        return min(waits, default=None)
-
-    def failed(self, provider: str, name: str, fault: Fault, retry_after: float | None = None) -> str | None:
+    def failed(
+        self, provider: str, name: str, model: str, fault: Fault, retry_after: float | None = None
+    ) -> str | None:
         """Take note of a refusal. Answers a line for the operator where a key is done for, else None.
 
         Anything else than a 429, an empty account or a refused key says nothing about a key.
         """
-        state = self._states.get((provider, name))
-        if state is None or state.status == "retired":
+        if name not in self._living(provider):
             return None
         if fault is Fault.RATE_LIMIT:
             rest = REST_SECONDS if retry_after is None else min(retry_after, LONGEST_REST_SECONDS)
-            until = max(self._clock() + rest, state.until or 0.0)
-            self._states[provider, name] = replace(state, status="resting", until=until, why="rate limit")
+            rests = self._rests.setdefault((provider, name), {})
+            rests[model] = max(self._clock() + rest, rests.get(model, 0.0))
             return None
         if fault not in (Fault.KEY, Fault.QUOTA):
             return None
-        why = "refused by the provider" if fault is Fault.KEY else "nothing left to spend"
-        self._states[provider, name] = replace(state, status="retired", until=None, why=why)
+        why = self._retired[provider, name] = _WHY[fault]
         left = len(self._living(provider))
         return f"key {name} of {provider} is retired: {why}; {left} left; mend it and restart the worker"
 
     def states(self) -> tuple[KeyState, ...]:
         """All keys, by provider, in the order of the configuration."""
-        return tuple(state for provider in dict.fromkeys(p for p, _ in self._states) for state in self._of(provider))
+        return tuple(self._state(provider, name) for provider, names in self._keys.items() for name in names)
 
-    def _living(self, provider: str) -> list[KeyState]:
-        return [state for state in self._of(provider) if state.status != "retired"]
-
-    def _of(self, provider: str) -> list[KeyState]:
-        """A provider's keys as they are at this moment: rests that are over have ended."""
+    def _state(self, provider: str, name: str) -> KeyState:
+        if why := self._retired.get((provider, name)):
+            return KeyState(provider, name, "retired", None, why)
         now = self._clock()
-        for key, state in self._states.items():
-            if state.until is not None and state.until <= now:
-                self._states[key] = KeyState(state.provider, state.name)
-        return [state for state in self._states.values() if state.provider == provider]
+        rests = {model: until for model, until in self._rests.get((provider, name), {}).items() if until > now}
+        if not rests:
+            return KeyState(provider, name)
+        which = min(rests) if len(rests) == 1 else f"{len(rests)} models"
+        return KeyState(provider, name, "resting", max(rests.values()), f"rate limit of {which}")
+
+    def _living(self, provider: str) -> list[str]:
+        return [name for name in self._keys.get(provider, ()) if (provider, name) not in self._retired]
+
+    def _wait(self, provider: str, name: str, model: str) -> float:
+        return max(0.0, self._rests.get((provider, name), {}).get(model, 0.0) - self._clock())
+
+
+_WHY = {Fault.KEY: "refused by the provider", Fault.QUOTA: "nothing left to spend"}

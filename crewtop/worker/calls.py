@@ -28,8 +28,8 @@ NO_PROMPT = PromptShape(0, 0)
 class Gate(Protocol):
     """What limits calls: crewtop.llm.gate."""
 
-    async def enter(self, ask: CallAsk) -> Permit | Denied:
-        """Wait until the call may go out, or until it is clear that it may not in time."""
+    async def enter(self, ask: CallAsk, waited: float) -> Permit | Denied:
+        """Wait until the call may go out, or until it is clear that it may not in time; it has waited before."""
 
     async def settle(self, settled: Settled) -> None:
         """Count what it really used."""
@@ -114,7 +114,7 @@ class Calls:
         if self._starts is not None and entry.start is not None and not entry.told:
             self._starts.take_back(entry.start)
         if settled.fault is not None and permit.key is not None:
-            alert = self._keys.failed(permit.provider, permit.key, settled.fault, settled.retry_after)
+            alert = self._keys.failed(permit.provider, permit.key, permit.model, settled.fault, settled.retry_after)
             if alert is not None:
                 log.error("key retired", alert=alert)
         if opened := self._judge(permit, settled):
@@ -170,20 +170,20 @@ class Calls:
         if AUTO in (choice.provider, choice.model):
             raise CrewtopError('model "auto" and no model to choose: add [llm.routes.models] to crewtop.toml')
         provider, model = choice.provider, choice.model
-        if self._keys.has(provider) and self._keys.rest_seconds(provider) is None:
+        if self._keys.spent(provider):
             return Denied(f"every key of {provider} is retired: see this worker's log", None, terminal=True)
         while (wait := self._breakers.wait_seconds(provider, model)) > 0:
             if time.monotonic() - began + wait > self._patience:
                 return Denied(f"{provider}/{model} does not answer; tried again in {wait:.0f} s", wait, terminal=False)
             await asyncio.sleep(wait)
-        answer = await self._enter(replace(entry.ask, provider=provider, model=model))
+        answer = await self._enter(replace(entry.ask, provider=provider, model=model), time.monotonic() - began)
         if isinstance(answer, Denied):
             return answer
         return replace(answer, reason=choice.reason, waited=time.monotonic() - began)
 
-    async def _enter(self, ask: CallAsk) -> Permit | Denied:
+    async def _enter(self, ask: CallAsk, waited: float) -> Permit | Denied:
         try:
-            answer = await self._gate.enter(ask)
+            answer = await self._gate.enter(ask, waited)
         except BaseException:
             self._breakers.unsent(ask.provider, ask.model)
             raise
@@ -197,7 +197,7 @@ class Calls:
         if settled.outcome is Outcome.ANSWERED:
             self._breakers.answered(*where)
         elif settled.fault is Fault.RATE_LIMIT:
-            rest = settled.retry_after if permit.key is None else self._keys.rest_seconds(permit.provider)
+            rest = settled.retry_after if permit.key is None else self._keys.rest_seconds(*where)
             if rest:
                 return self._breakers.throttled(*where, rest)
             self._breakers.unsent(*where)
@@ -213,7 +213,7 @@ class Calls:
                 continue
             if state.status == "half-open" or state.resumes_in > 0:  # else this call tries it, or none ever would
                 return Down(state.why, state.resumes_in, broken=state.why != "throttled")
-        if self._keys.has(model.provider) and self._keys.rest_seconds(model.provider) is None:
+        if self._keys.spent(model.provider):
             return Down("without a key", None)
         return None
 

@@ -222,6 +222,8 @@ def test_what_cannot_go_out_in_time_is_denied_at_once_and_says_when_to_come_back
             assert (denied.terminal, now() - asked_at < 0.1) == (False, True)
             assert denied.retry_after == pytest.approx(60.0, abs=0.1)
             await asyncio.sleep(40)
+            waited = await here.enter(CallAsk("w", "openai", MODEL, 100, "crew", "support", 3), 25.0)
+            assert isinstance(waited, Denied)  # 20 s more are too long for what has waited for a breaker before
             assert isinstance(await world.call(here), Permit)
 
     simulate(run())
@@ -297,13 +299,13 @@ def test_several_keys_add_up_and_a_dead_one_is_left_out(redis_url: str) -> None:
     async def run() -> None:
         names = ("KEY_A", "KEY_B", "KEY_C")
         async with hosts(redis_url, world.limits, 1, keys={"openai": names}) as [(_, here)]:
-            here._keys.failed("openai", "KEY_B", Fault.KEY)
+            here._keys.failed("openai", "KEY_B", MODEL, Fault.KEY)
             start = now()
             await world.callers(here, 30, start + 50)
             assert 56 <= world.used(start, start + 50)[0] <= 60
             assert world.refused == []
             for name in ("KEY_A", "KEY_C"):
-                here._keys.failed("openai", name, Fault.QUOTA)
+                here._keys.failed("openai", name, MODEL, Fault.QUOTA)
             denied = await world.call(here)
             assert denied == Denied("no key of openai is left", None, terminal=True)
 
@@ -384,7 +386,7 @@ def test_without_redis_and_without_a_key_it_rests_however_much_there_is_to_tell(
             await only.enter(CallAsk("c1", "openai", MODEL, 100, "crew", "support", 3))
             await asyncio.sleep(0.5)
             shared.away, before = True, shared.attempts
-            pool.failed("openai", "ONLY", Fault.KEY)
+            pool.failed("openai", "ONLY", MODEL, Fault.KEY)
             await only.settle(Settled("c1", Outcome.REFUSED, None, 401, fault=Fault.KEY))
             for _ in range(1_000):
                 await asyncio.sleep(0)

@@ -12,6 +12,7 @@ from crewtop.llm.keys import KeyMissing, KeyPool, Secrets, last_characters, secr
 from tests.llm.conftest import Clock
 
 KEYS = {"openai": ("A", "B", "C"), "anthropic": ("X",)}
+M = "gpt-4.1"
 SECRET = "sk-proj-abcdefghijkl9876"
 
 
@@ -20,65 +21,70 @@ def pool(clock: Clock) -> KeyPool:
     return KeyPool(KEYS, clock)
 
 
-def test_the_key_with_the_most_head_room_is_chosen(pool: KeyPool) -> None:
-    assert pool.choose("openai", {"A": 10, "B": 500, "C": 20}) == "B"
-
-
-def test_equal_keys_take_turns(pool: KeyPool) -> None:
-    assert [pool.choose("openai", {}) for _ in range(6)] == ["A", "B", "C", "A", "B", "C"]
-
-
 def test_a_provider_without_keys_has_none_to_choose(pool: KeyPool) -> None:
-    assert (pool.has("mistral"), pool.choose("mistral", {}), pool.rest_seconds("mistral")) == (False, None, None)
+    assert (pool.has("mistral"), pool.spent("mistral"), pool.ready("mistral", M)) == (False, False, ())
+    assert pool.rest_seconds("mistral", M) is None
+
+
+def test_a_429_lets_a_key_rest_for_the_model_that_it_came_from(pool: KeyPool) -> None:
+    """Providers count the requests and tokens of each model apart."""
+    pool.failed("openai", "B", M, Fault.RATE_LIMIT, 30.0)
+    assert pool.ready("openai", "other") == ("A", "B", "C")
+    assert pool.rest_seconds("openai", "other") == 0.0
+    [state] = [state for state in pool.states() if state.name == "B"]
+    assert (state.status, state.why) == ("resting", f"rate limit of {M}")
+    pool.failed("openai", "B", "other", Fault.RATE_LIMIT, 60.0)
+    [state] = [state for state in pool.states() if state.name == "B"]
+    assert state.why == "rate limit of 2 models"
 
 
 def test_a_429_lets_one_key_rest_as_long_as_the_provider_says(pool: KeyPool, clock: Clock) -> None:
-    assert pool.failed("openai", "B", Fault.RATE_LIMIT, 30.0) is None
-    assert set(pool.ready("openai")) == {"A", "C"}
+    assert pool.failed("openai", "B", M, Fault.RATE_LIMIT, 30.0) is None
+    assert set(pool.ready("openai", M)) == {"A", "C"}
     clock.now += 29.9
-    assert "B" not in pool.ready("openai")
+    assert "B" not in pool.ready("openai", M)
     clock.now += 0.2
-    assert "B" in pool.ready("openai")
+    assert "B" in pool.ready("openai", M)
 
 
 def test_of_two_429s_the_longer_rest_counts(pool: KeyPool, clock: Clock) -> None:
-    pool.failed("anthropic", "X", Fault.RATE_LIMIT, 30.0)
-    pool.failed("anthropic", "X", Fault.RATE_LIMIT, 1.0)
-    assert pool.rest_seconds("anthropic") == 30.0
+    pool.failed("anthropic", "X", M, Fault.RATE_LIMIT, 30.0)
+    pool.failed("anthropic", "X", M, Fault.RATE_LIMIT, 1.0)
+    assert pool.rest_seconds("anthropic", M) == 30.0
 
 
 def test_when_all_rest_the_first_to_be_ready_says_how_long(pool: KeyPool) -> None:
     for name, seconds in (("A", 30.0), ("B", 7.0), ("C", 60.0)):
-        pool.failed("openai", name, Fault.RATE_LIMIT, seconds)
-    assert pool.choose("openai", {}) is None
-    assert pool.rest_seconds("openai") == 7.0
+        pool.failed("openai", name, M, Fault.RATE_LIMIT, seconds)
+    assert pool.ready("openai", M) == ()
+    assert pool.rest_seconds("openai", M) == 7.0
 
 
 @pytest.mark.parametrize("fault", [Fault.KEY, Fault.QUOTA])
 def test_a_refused_or_empty_key_retires_for_good_with_one_alert(pool: KeyPool, clock: Clock, fault: Fault) -> None:
-    alert = pool.failed("openai", "A", fault)
+    alert = pool.failed("openai", "A", M, fault)
     assert alert is not None
     assert "key A of openai is retired" in alert
     assert "2 left" in alert
-    assert pool.failed("openai", "A", fault) is None
+    assert pool.failed("openai", "A", M, fault) is None
     clock.now += 1e6
-    assert set(pool.ready("openai")) == {"B", "C"}
-    assert pool.rest_seconds("openai") == 0.0
+    assert set(pool.ready("openai", M)) == {"B", "C"}
+    assert pool.rest_seconds("openai", M) == 0.0
 
 
 def test_a_late_429_does_not_bring_a_retired_key_back(pool: KeyPool, clock: Clock) -> None:
-    pool.failed("anthropic", "X", Fault.KEY)
-    pool.failed("anthropic", "X", Fault.RATE_LIMIT, 1.0)
+    pool.failed("anthropic", "X", M, Fault.KEY)
+    pool.failed("anthropic", "X", M, Fault.RATE_LIMIT, 1.0)
     clock.now += 10
-    assert pool.ready("anthropic") == ()
-    assert pool.rest_seconds("anthropic") is None
+    assert pool.ready("anthropic", M) == ()
+    assert pool.rest_seconds("anthropic", M) is None
     assert [state.status for state in pool.states()] == ["ready", "ready", "ready", "retired"]
 
 
 @pytest.mark.parametrize("fault", [Fault.SERVER, Fault.TIMEOUT, Fault.CONTENT, Fault.CONTEXT, Fault.REQUEST])
 def test_other_faults_say_nothing_about_a_key(pool: KeyPool, fault: Fault) -> None:
-    assert pool.failed("openai", "A", fault) is None
-    assert "A" in pool.ready("openai")
+    assert pool.failed("openai", "A", M, fault) is None
+    assert "A" in pool.ready("openai", M)
 
 
 def test_a_key_is_read_from_the_environment_or_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

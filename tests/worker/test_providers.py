@@ -23,13 +23,13 @@ from crewtop.worker.providers import MOST, told
 def test_what_is_well_is_said_of_keys_alone() -> None:
     breakers, keys = Breakers(lambda: 100.0, lambda: 0.0), KeyPool({"openai": ["A", "B", "C"]}, lambda: 100.0)
     breakers.failed("openai", "gpt-4.1", Fault.SERVER)
-    keys.failed("openai", "B", Fault.RATE_LIMIT, 9.0)
-    keys.failed("openai", "C", Fault.KEY)
+    keys.failed("openai", "B", "gpt-4.1", Fault.RATE_LIMIT, 9.0)
+    keys.failed("openai", "C", "gpt-4.1", Fault.KEY)
     assert told(breakers.states(), keys.states(), 103.0) == Told(
         (),
         (
             KeyHealth("openai", "C", "retired", None, "refused by the provider"),
-            KeyHealth("openai", "B", "resting", 6.0, "rate limit"),
+            KeyHealth("openai", "B", "resting", 6.0, "rate limit of gpt-4.1"),
             KeyHealth("openai", "A", "ready"),
         ),
     )
@@ -41,7 +41,7 @@ def test_what_is_well_is_said_of_keys_alone() -> None:
 def test_it_says_no_more_than_a_few_dozen_of_each_and_how_many_are_left_out() -> None:
     broken = [BreakerState("p", f"m{n}", "open", 1.0, "server", 5) for n in range(MOST + 7)]
     keys = KeyPool({"p": [f"K{n}" for n in range(MOST + 2)]}, lambda: 0.0)
-    keys.failed("p", f"K{MOST + 1}", Fault.QUOTA)
+    keys.failed("p", f"K{MOST + 1}", "m", Fault.QUOTA)
     said = told(broken, keys.states(), 0.0)
     assert (len(said.circuits), len(said.keys), said.omitted) == (MOST, MOST, 9)
     assert said.keys[0].status == "retired"
