@@ -75,15 +75,35 @@ async def print_check(
     """Print the line; answers the exit code. given: limits by the names of MEASURES, as typed; timeout in seconds."""
     try:
         limits = {name: limit(MEASURES[name], text) for name, text in given.items() if text is not None}
-        async with asyncio.timeout(timeout), monitor(load()) as reader:
+        async with asyncio.timeout(timeout), monitor(await _somebodys(load())) as reader:
             status, said, figures = checked(await reader.snapshot(), queue, limits)
     except TimeoutError:
         status, said, figures = Status.UNKNOWN, f"no answer within {timeout:g} s", ""
     except CrewtopError as error:
         status, said, figures = Status.UNKNOWN, str(error), ""
+    except Exception as error:  # Python would end with 1, which is a warning about the shop
+        status, said, figures = Status.UNKNOWN, f"{type(error).__name__}: {error}", ""
     line = shown(masked(said))[:LINE_CHARACTERS].replace("|", "/")
     typer.echo(f"{status.name} - {line}{f' | {figures}' if figures else ''}")
     return status
+
+
+async def _somebodys(configuration: Configuration) -> Configuration:
+    """The configuration, where it leads to a database that somebody uses: one that the check itself would have to
+    start says nothing. Raises Refused where it does not.
+    """
+    settings = configuration.settings
+    if settings.postgres.dsn:
+        return configuration
+    from crewtop import embedded
+
+    if not await asyncio.to_thread(embedded.used, settings.data_dir):
+        where = settings.data_dir or embedded.default_data_dir()
+        raise Refused(
+            f"no database is configured, and nobody uses the embedded one in {where}: set CREWTOP_POSTGRES, or start "
+            "a worker"
+        )
+    return configuration
 
 
 def limit(measure: Measure, text: str) -> Limit:

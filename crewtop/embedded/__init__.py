@@ -30,12 +30,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from crewtop.embedded.place import EmbeddedError, Place, prepare, private_file
+from crewtop.embedded.place import EmbeddedError, Place, default_data_dir, prepare, private_file
 from crewtop.embedded.postgres import Postgres
 from crewtop.embedded.server import START_SECONDS, STOP_SECONDS, Server, trim
 from crewtop.embedded.valkey import Valkey
 
-__all__ = ["EmbeddedError", "Servers", "running"]
+__all__ = ["EmbeddedError", "Servers", "default_data_dir", "running", "used"]
 
 LOCK_SECONDS = START_SECONDS + STOP_SECONDS
 
@@ -73,16 +73,29 @@ def running(data_dir: Path | None = None) -> Iterator[Servers]:
     postgres, valkey = Postgres(place), Valkey(place)
     starter = os.getpid()
     try:
-        with _one_line(), _sole(place) as lock:
+        with _one_line(), _sole(place.data_dir) as lock:
             fcntl.flock(users, fcntl.LOCK_SH)
             servers = _start(place, postgres, valkey, lock)
         yield servers
     finally:
         # A forked child that unwinds shares our lock, and would find itself to be the last one out.
         if os.getpid() == starter:
-            with _one_line(), _sole(place):
+            with _one_line(), _sole(place.data_dir):
                 _leave(users, [valkey, postgres])
         os.close(users)
+
+
+def used(data_dir: Path | None = None) -> bool:
+    """Whether any process uses the servers in a data folder now. Starts nothing and makes nothing."""
+    folder = (data_dir or default_data_dir()).resolve()
+    if not (folder / "users").exists():
+        return False
+    with _one_line(), _sole(folder):
+        users = private_file(folder / "users")
+        try:
+            return not _locked(users, fcntl.LOCK_EX)
+        finally:
+            os.close(users)
 
 
 def _start(place: Place, postgres: Postgres, valkey: Valkey, lock: int) -> Servers:
@@ -107,16 +120,16 @@ def _leave(users: int, servers: list[Server]) -> None:
 
 
 @contextmanager
-def _sole(place: Place) -> Iterator[int]:
+def _sole(data_dir: Path) -> Iterator[int]:
     """Hold the lock under which servers start and stop, and yield its descriptor."""
-    lock = private_file(place.data_dir / "lock")
+    lock = private_file(data_dir / "lock")
     try:
         deadline = time.monotonic() + LOCK_SECONDS
         while not _locked(lock, fcntl.LOCK_EX):
             if time.monotonic() > deadline:
                 raise EmbeddedError(
-                    f"another crewtop has been starting or stopping the servers in {place.data_dir} for "
-                    f"{LOCK_SECONDS:.0f} s: end it (fuser {place.data_dir / 'lock'} names it), then try again"
+                    f"another crewtop has been starting or stopping the servers in {data_dir} for "
+                    f"{LOCK_SECONDS:.0f} s: end it (fuser {data_dir / 'lock'} names it), then try again"
                 )
             time.sleep(0.01)
         yield lock

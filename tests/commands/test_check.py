@@ -97,10 +97,10 @@ def test_a_queue_that_is_not_there() -> None:
 
 async def test_one_line_and_an_exit_code(site: Site) -> None:  # noqa: F811
     await put(site.database, "echo", queue="support")
-    await one(site.database, "UPDATE crewtop.tasks SET run_at = now() - interval '200 s'")
+    await one(site.database, "UPDATE crewtop.tasks SET run_at = now() - interval '182 s'")
     code, out, err = await site.crewtop("check", "--queue", "support", "--oldest", "2m:5m", "--stuck", "0")
     assert (code, err) == (1, "")
-    assert out.startswith("WARNING - support: oldest 3m2")
+    assert out.startswith("WARNING - support: oldest 3m")
     assert out.endswith("s;120;300 stuck=0;;0 failed=0 error_rate=U workers=0\n")
     assert out.count("\n") == 1
 
@@ -120,3 +120,23 @@ async def test_what_cannot_be_checked_is_unknown(site: Site, arguments: list[str
     assert code == 3
     assert out.startswith(line)
     assert "secret" not in out
+
+
+async def test_a_database_of_another_version_is_unknown_not_a_warning(site: Site) -> None:  # noqa: F811
+    """As where crewtop is newer here than there: whatever goes wrong with the check itself is no state of the shop."""
+    await one(site.database, "ALTER TABLE crewtop.alerts DROP COLUMN told")
+    code, out, err = await site.crewtop("check")
+    assert (code, err) == (3, "")
+    assert out.startswith("UNKNOWN - ")
+    assert "told" in out
+
+
+async def test_no_database_at_all_is_unknown(site: Site) -> None:  # noqa: F811
+    """As where CREWTOP_POSTGRES does not reach the monitor's user: in an empty one of its own all would be right."""
+    data = site.folder / "data"
+    for name in ("CREWTOP_POSTGRES", "CREWTOP_REDIS"):
+        site.env.pop(name, None)
+    code, out, _ = await site.crewtop("--data-dir", str(data), "check")
+    said = f"no database is configured, and nobody uses the embedded one in {data}: set CREWTOP_POSTGRES"
+    assert (code, out) == (3, f"UNKNOWN - {said}, or start a worker\n")
+    assert not data.exists()

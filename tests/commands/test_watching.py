@@ -26,7 +26,7 @@ async def test_it_judges_what_the_primary_says_not_a_standby(
         opened = Stores(database, live, Addresses(dsn, None, "", embedded=False), standby)
         watch = asyncio.create_task(watching(Settings())(opened, "w1"))
         async with asyncio.timeout(20):
-            while await one(database, "SELECT array_agg(rule) FROM crewtop.alerts") != ["stuck"]:
+            while await one(database, "SELECT array_agg(rule) FROM crewtop.alerts") != ["stuck"]:  # noqa: ASYNC110  another task says so
                 await asyncio.sleep(0.02)
         watch.cancel()
         await asyncio.wait([watch])
