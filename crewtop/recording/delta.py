@@ -15,7 +15,7 @@ that a reader needs to know nothing of what the data is about, and recordings of
         {"next": n, "of": [...]}   the next n rows, with these differences, column by column
         {"new": n, "of": [...]}    n rows that are new, column by column:
             [x, ...]         one value a row
-            0, "x", null ... all have the same
+            0, "x", null, {"rows": ...} ... all have the same
             {"all": x}       and that is a list
             {"by": [x, ...]} the first one's, and how much more each has than the one before
             {"e": k, "of": [x, ...]}    numbers, in units of 10 ** -k
@@ -39,6 +39,9 @@ SAME = 0
 MOST_ROWS = 100_000
 """A list is never longer: a file from a stranger cannot fill the memory with a few bytes."""
 
+MOST_CELLS = 20_000_000
+"""Rows and their values that a segment may spread out into, of all its snapshots together: likewise."""
+
 DECIMALS = 9
 """Sums of recorded numbers are right to so many."""
 
@@ -53,6 +56,13 @@ class Words:
     def __init__(self, said: Sequence[str] = ()) -> None:
         self.said = list(said)
         self._places = {word: place for place, word in enumerate(said)}
+        self._room = MOST_CELLS
+
+    def spread(self, cells: int) -> None:
+        """Note that a few bytes became so many cells. Raises Broken beyond MOST_CELLS of them."""
+        self._room -= cells
+        if cells < 0 or self._room < 0:
+            raise Broken(f"more than {MOST_CELLS:,} values in a segment")
 
     def put(self, word: str | None) -> int | str | None:
         """What stands for a string in a column."""
@@ -86,8 +96,8 @@ def number_delta(old: Plain, new: Plain) -> Delta:
     return [new]
 
 
-def columns(rows: Sequence[list[Plain]], words: Words) -> list[Any]:
-    """New rows of one length, one at least, column by column."""
+def columns(rows: Sequence[list[Plain]], words: Words | None) -> list[Any]:
+    """New rows of one length, one at least, column by column; words None: strings stay as they are."""
     return [_column(values, words) for values in zip(*rows, strict=True)]
 
 
@@ -105,11 +115,11 @@ def _even_column(values: Sequence[Delta]) -> Sequence[Delta]:
     return even([value if isinstance(value, list) else [SAME, SAME] for value in values])
 
 
-def _column(values: Sequence[Plain], words: Words) -> Any:
+def _column(values: Sequence[Plain], words: Words | None) -> Any:
     first = values[0]
     if all(type(value) is type(first) and value == first for value in values):
         return {"all": first} if isinstance(first, list) else first
-    if all(value is None or isinstance(value, str) for value in values):
+    if words is not None and all(value is None or isinstance(value, str) for value in values):
         return {"words": [words.put(value) for value in values]}
     if isinstance(first, list) and first and all(isinstance(v, list) and len(v) == len(first) for v in values):
         return {"of": columns(values, words)}
@@ -137,17 +147,17 @@ def _of_units(units: Sequence[int], places: int) -> list[float]:
 
 def applied(old: Plain, delta: Delta, words: Words) -> Plain:
     """What old has become. Raises Broken where the difference does not fit; old stays as it was."""
+    if _is_number(delta):
+        if delta == SAME:
+            return old
+        if not _is_number(old):
+            raise Broken(f"a number is added to {type(old).__name__}")
+        return _plus(old, delta)
     if isinstance(delta, list):
         return delta[0] if len(delta) == 1 else _items(old, delta, words)
     if isinstance(delta, dict):
         return _rows(old, delta.get("rows"), words)
-    if not _is_number(delta):
-        return delta
-    if delta == SAME:
-        return old
-    if not _is_number(old):
-        raise Broken(f"a number is added to {type(old).__name__}")
-    return _plus(old, delta)
+    return delta
 
 
 def _is_number(value: Plain) -> bool:
@@ -165,11 +175,15 @@ def _plus(one: float, other: float) -> float:
 def _items(old: Plain, delta: list[Delta], words: Words) -> list[Plain]:
     if not isinstance(old, list) or len(old) < len(delta):
         raise Broken("more differences than there are items")
-    changed = [
-        item if change == SAME and change is not False else applied(item, change, words)
-        for item, change in zip(old, delta, strict=False)
-    ]
-    return changed + old[len(delta) :]
+    changed = old.copy()
+    for place, change in enumerate(delta):
+        if not _still(change):
+            changed[place] = applied(old[place], change, words)
+    return changed
+
+
+def _still(change: Delta) -> bool:
+    return type(change) is int and change == SAME
 
 
 def _rows(old: Plain, steps: Any, words: Words) -> list[Plain]:
@@ -179,6 +193,7 @@ def _rows(old: Plain, steps: Any, words: Words) -> list[Plain]:
     place = 0
     for step in steps:
         if isinstance(step, int):
+            words.spread(step)
             new += old[place : place + step]
             place += step
         elif isinstance(step, list):
@@ -188,9 +203,8 @@ def _rows(old: Plain, steps: Any, words: Words) -> list[Plain]:
             place = step["at"]
             _row(old, place)
         elif "next" in step:
-            for change in _table(step["next"], step["of"], words):
-                new.append(applied(_row(old, place), change, words))
-                place += 1
+            new += _changed(old[place : place + step["next"]], step["next"], step["of"], words)
+            place += step["next"]
         else:
             new += _table(step["new"], step["of"], words)
         if len(new) > MOST_ROWS:
@@ -204,20 +218,36 @@ def _row(rows: list[Plain], place: Any) -> Plain:
     return rows[place]
 
 
+def _changed(old: list[Plain], count: Any, told: Any, words: Words) -> list[Plain]:
+    """So many rows with their differences, which are told column by column: in most columns nothing has changed."""
+    if len(old) != count or len(told) < 2 or any(not isinstance(row, list) or len(row) < len(told) for row in old):
+        raise Broken(f"{count} rows are changed, and there are {len(old)} like these")
+    words.spread(count * len(told))
+    new: list[list[Plain]] = [row.copy() for row in old]
+    for place, column in enumerate(told):
+        if not _still(column):
+            for row, change in zip(new, _values(column, count, words), strict=True):
+                row[place] = applied(row[place], change, words)
+    return new
+
+
 def _table(count: Any, told: Any, words: Words) -> list[list[Any]]:
     """The rows of columns()."""
     if not isinstance(count, int) or not 0 < count <= MOST_ROWS:
         raise Broken(f"{count} rows")
+    words.spread(count * (1 + len(told)))
     return [list(row) for row in zip(*(_values(column, count, words) for column in told), strict=True)]
 
 
 def _values(column: Any, count: int, words: Words) -> list[Plain]:
     """The values of a column, one a row."""
+    if not isinstance(column, list | dict):
+        return [column] * count
     match column:
-        case None | bool() | int() | float() | str():
-            return [column] * count
         case list():
             found = column
+        case {"rows": _}:
+            found = [column] * count
         case {"all": value}:
             found = [value] * count
         case {"by": list(steps)}:

@@ -41,8 +41,8 @@ class Shape:
         """A value as plain data."""
         raise NotImplementedError
 
-    def delta(self, old: Any, new: Any, words: Words) -> Delta:
-        """What applied() needs to make plain(new) of plain(old)."""
+    def delta(self, old: Any, new: Any, words: Words | None) -> Delta:
+        """What applied() needs to make plain(new) of plain(old). words None: strings stay as they are."""
         raise NotImplementedError
 
     def value(self, plain: Plain, schema: Schema) -> Any:
@@ -55,7 +55,7 @@ class Leaf(Shape):
 
     kinds: tuple[type, ...] = ()
 
-    def delta(self, old: Any, new: Any, words: Words) -> Delta:
+    def delta(self, old: Any, new: Any, words: Words | None) -> Delta:
         was, now = None if old is None else self.plain(old), self.plain(new)
         if type(was) is type(now) and was == now:
             return SAME
@@ -161,7 +161,7 @@ class Optional(Shape):
     def plain(self, value: Any) -> Plain:
         return None if value is None else self.inner.plain(value)
 
-    def delta(self, old: Any, new: Any, words: Words) -> Delta:
+    def delta(self, old: Any, new: Any, words: Words | None) -> Delta:
         if new is None:
             return SAME if old is None else None
         if old is None:
@@ -182,7 +182,7 @@ class Rows(Shape):
     def plain(self, value: Sequence[Any]) -> Plain:
         return [self.item.plain(item) for item in value]
 
-    def delta(self, old: Sequence[Any], new: Sequence[Any], words: Words) -> Delta:
+    def delta(self, old: Sequence[Any], new: Sequence[Any], words: Words | None) -> Delta:
         if old is new or old == new:
             return SAME
         if isinstance(self.item, Record) and old:
@@ -207,7 +207,7 @@ class Record(Shape):
     def plain(self, value: Any) -> Plain:
         return [shape.plain(getattr(value, field.name)) for field, shape in self.fields]
 
-    def delta(self, old: Any, new: Any, words: Words) -> Delta:
+    def delta(self, old: Any, new: Any, words: Words | None) -> Delta:
         if old is new or old == new:
             return SAME
         changes = [shape.delta(getattr(old, f.name), getattr(new, f.name), words) for f, shape in self.fields]
@@ -302,7 +302,7 @@ def _safe(text: str) -> str:
 class _Steps:
     """The rows of a new list out of those of an old one, as crewtop.recording.delta describes it."""
 
-    def __init__(self, item: Record, words: Words) -> None:
+    def __init__(self, item: Record, words: Words | None) -> None:
         self._item, self._words = item, words
         self._told: list[Any] = []
         self._changes: list[Delta] = []
@@ -323,7 +323,8 @@ class _Steps:
                 self._turn()
                 self._told.append({"at": place})
             at = place + 1
-            change = self._item.delta(old[place], row, self._words)
+            # What is new in a row of a row is told without words: a reader meets it after the words of the whole table.
+            change = self._item.delta(old[place], row, None)
             self._turn(still=change == SAME, changes=change != SAME)
             if change == SAME:
                 self._still += 1

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from crewtop.model.snapshot import Snapshot
+from crewtop.model.snapshot import Snapshot, Throttle
 from crewtop.recording.delta import Broken, Words, applied
 from crewtop.recording.shapes import Unreadable, schema_of, shape_of
 from tests.tui.fixtures import BUSY, EMPTY, HELD_BACK, INCIDENT
@@ -62,6 +62,17 @@ def test_a_still_picture_takes_no_bytes() -> None:
 def test_only_what_changed_is_written() -> None:
     changed = replace(BUSY, queues=(replace(BUSY.queues[0], ready=815), *BUSY.queues[1:]))
     assert len(json.dumps(SHAPE.delta(BUSY, changed, Words()))) < 80
+
+
+def test_names_in_rows_of_rows_stay_theirs_where_all_rows_change() -> None:
+    held = (Throttle("triage", "openai", 3.0), Throttle("writer", "anthropic", 4.0))
+    changed = tuple(replace(row, paused_by=f"ann{n}", throttled=held) for n, row in enumerate(BUSY.queues[:2]))
+    later = tuple(replace(row, paused_by=f"bob{n}", throttled=held[::-1]) for n, row in enumerate(changed))
+    written, read = Words(), Words()
+    plain = SHAPE.plain(start := replace(BUSY, queues=BUSY.queues[:2]))
+    for old, new in pairwise([start, replace(start, queues=changed), replace(start, queues=later)]):
+        plain = applied(plain, through_json(SHAPE.delta(old, new, written)), read)
+        assert SHAPE.value(plain, SCHEMA).queues == new.queues
 
 
 def test_text_is_masked_and_safe_before_it_is_written() -> None:
@@ -119,3 +130,10 @@ def test_a_list_cannot_be_made_to_fill_the_memory() -> None:
     plain: Any = [[0, 0]] * 60_000
     with pytest.raises(Broken, match="more than 100,000 rows"):
         applied(plain, {"rows": [60_000, {"at": 0}, 60_000]}, Words())
+    wide: Any = {"rows": [{"new": 100_000, "of": [{"of": [0] * 50}] * 20}]}
+    with pytest.raises(Broken, match="more than 20,000,000 values in a segment"):
+        applied([], wide, Words())
+    words = Words()
+    with pytest.raises(Broken, match="more than 20,000,000 values in a segment"):
+        for _ in range(1_000):
+            applied(plain, {"rows": [60_000]}, words)
