@@ -18,14 +18,14 @@ from platformdirs import user_state_path
 from crewtop import words
 from crewtop.commands.read import monitor
 from crewtop.config import Configuration, RecordingSettings
-from crewtop.model.errors import Refused, Unavailable
+from crewtop.model.errors import CrewtopError, Refused, Unavailable
 from crewtop.model.sizes import length_of, size_of
 from crewtop.model.snapshot import Health, Snapshot
 from crewtop.monitor.monitor import Monitor
 from crewtop.recording.cut import cut
 from crewtop.recording.file import RecordingError, index
 from crewtop.recording.instants import instant_of
-from crewtop.recording.reader import files_of, open_recording
+from crewtop.recording.reader import Recording, files_of, open_recording
 from crewtop.recording.rolling import Rolling, only_writer
 from crewtop.recording.writer import Full, Writer
 from crewtop.stores import Stores
@@ -136,7 +136,7 @@ async def keep_rolling(reader: Monitor, folder: Path, asked: RecordingSettings) 
     while True:
         try:
             said = await _roll(reader, folder, asked)
-        except RecordingError as error:
+        except CrewtopError as error:
             said = str(error)
         if said != told:
             told = said
@@ -159,7 +159,8 @@ async def _roll(reader: Monitor, folder: Path, asked: RecordingSettings) -> str:
             async for picture in pictures:
                 rolling.write(picture)
         finally:
-            rolling.close()
+            with suppress(RecordingError):  # what a full disk does not take is no reason to go on once cancelled
+                rolling.close()
     return "ended"
 
 
@@ -176,22 +177,41 @@ def print_list(configuration: Configuration) -> int:
     if not files:
         raise Refused(f"{folder}: no rolling recording: add [recording] to the crewtop.toml of a worker")
     for file in files:
-        about, segments = index(file)
-        span = f"{words.stamp(segments[0].begin)} to {words.stamp(segments[-1].end)}" if segments else "empty"
-        size = file.stat().st_size / 1e6
-        typer.echo(f"{file}  {span}  {size:,.1f} MB  {shown(about.where)}")
+        typer.echo(_line(file))
     return 0
+
+
+def _line(file: Path) -> str:
+    """What is in a file of a rolling recording, or why nothing can be shown of it."""
+    try:
+        found, size = index(file), file.stat().st_size / 1e6
+    except (RecordingError, OSError) as error:
+        return str(error)
+    span = (
+        f"{words.stamp(found.segments[0].begin)} to {words.stamp(found.segments[-1].end)}"
+        if found.segments
+        else "empty"
+    )
+    damaged = f"  {found.damage}" if found.damage else ""
+    return f"{file}  {span}  {size:,.1f} MB  {shown(found.about.where)}{damaged}"
 
 
 def cut_out(configuration: Configuration, of: Path | None, span: tuple[str, str], file: Path) -> int:
     """Write a span of a recording, by default the rolling one, into a file; answers the exit code."""
     recording = open_recording(of or rolling_folder(configuration))
+    tell_damage(recording)
     begin, end = (instant_of(typed, recording.begin, recording.end) for typed in span)
     if begin > end:
         raise Refused(f"--cut {span[0]} {span[1]}: it ends before it begins")
     size = cut(recording, begin, end, file)
     _say(f"{file}: {words.stamp(begin)} to {words.stamp(end)}, {size / 1e6:,.1f} MB: `crewtop replay {file}` shows it")
     return 0
+
+
+def tell_damage(recording: Recording) -> None:
+    """Say what of a recording cannot be shown."""
+    for line in recording.damage:
+        _say(line)
 
 
 def _say(line: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import cast
 
 from crewtop.commands.read import ascii_only, put_out, width
+from crewtop.commands.recording import tell_damage
 from crewtop.commands.style import Style, keys_file, theme_folder
 from crewtop.plain import snapshot_text, to_json
 from crewtop.recording.instants import instant_of
@@ -22,6 +23,7 @@ def print_picture(path: Path, at: str | None, *, as_json: bool) -> int:
     Raises RecordingError and InstantError.
     """
     recording = open_recording(path)
+    tell_damage(recording)
     picture = recording.at(instant_of(at, recording.begin, recording.end) if at else recording.end).snapshot
     put_out(to_json(picture) if as_json else snapshot_text(picture, width=width(), ascii=ascii_only()))
     return 0
@@ -55,4 +57,6 @@ def replay_screen(path: Path, at: str | None, style: Style) -> int:
         production_theme=style.production_theme or PRODUCTION,
         views=style.views,
     )
-    return run_screen(lambda: source, options, tape=tape)
+    code = run_screen(lambda: source, options, tape=tape)
+    tell_damage(recording)  # after the screen, which would have hidden it
+    return code

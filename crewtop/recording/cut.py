@@ -8,8 +8,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO
 
-from crewtop.recording.file import HEAD, MARK, Mark, Packer, RecordingError, Segment, beginning, packed, sum_of
-from crewtop.recording.reader import Frames, Recording
+from crewtop.recording.file import HEAD, MARK, Mark, Packer, RecordingError, beginning, packed, sum_of
+from crewtop.recording.reader import Frames, Recording, whole
 from crewtop.recording.shapes import microseconds
 
 
@@ -28,10 +28,12 @@ def cut(recording: Recording, begin: datetime, end: datetime, path: Path) -> int
             file.write(beginning(recording.about))
             for segment in recording.segments:
                 if segment.end >= first and segment.begin <= end:
-                    _copy(segment, first, end, file)
+                    with whole(segment, segment.begin):
+                        _copy(Frames(segment), first, end, file)
             file.flush()
             os.fsync(file.fileno())
-        os.link(parted, path)  # unlike a renaming, it never replaces a file that came meanwhile
+        path.open("xb").close()  # nothing is replaced that came meanwhile; not every file system has links
+        parted.replace(path)
     except OSError as error:
         raise RecordingError(f"{path}: cannot be written: {error.strerror}") from None
     finally:
@@ -39,16 +41,15 @@ def cut(recording: Recording, begin: datetime, end: datetime, path: Path) -> int
     return path.stat().st_size
 
 
-def _copy(segment: Segment, first: datetime, end: datetime, file: IO[bytes]) -> None:
+def _copy(frames: Frames, first: datetime, end: datetime, file: IO[bytes]) -> None:
     """The part of a segment that lies in the span, as a segment."""
-    frames = Frames(segment)
     places = [place for place, at in enumerate(frames.times) if first <= at <= end]
     if not places:
         return
     packer = Packer()
     data = b"".join(packer.raw(line) for line in _lines(frames, places)) + packer.end()
     times = frames.times[places[0]], frames.times[places[-1]]
-    marks: list[Mark] = [mark for mark in segment.marks if times[0] <= mark.at <= times[1]]
+    marks: list[Mark] = [mark for mark in frames.segment.marks if times[0] <= mark.at <= times[1]]
     total = sum_of(times[1], marks)
     file.write(HEAD.pack(MARK, len(data), len(total), microseconds(times[0])) + data + total)
 

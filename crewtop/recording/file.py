@@ -36,7 +36,7 @@ MARK = b"\nseg"
 FRAMES = 120
 """Snapshots of a segment: to show any of them takes at most so many steps."""
 
-MOST_BYTES = 256 * 2**20
+MOST_BYTES = 64 * 2**20
 """Of a segment, unpacked: what is larger was not written by crewtop."""
 
 _PACKING = zstandard.ZstdCompressionParameters.from_level(
@@ -47,6 +47,10 @@ _PACKING = zstandard.ZstdCompressionParameters.from_level(
 
 class RecordingError(CrewtopError):
     """A file that is no recording, or not one that can be read, in one line."""
+
+
+SPOILED = (Unreadable, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+"""What comes of reading bytes that crewtop never wrote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +126,13 @@ def marks_of(told: Any) -> tuple[Mark, ...]:
 
 
 def unpacked(segment: Segment) -> list[bytes]:
-    """The whole lines of a segment, as far as it goes. Raises RecordingError where it is damaged."""
-    with segment.path.open("rb") as file:
-        file.seek(segment.offset)
-        data = file.read(segment.length)
+    """The whole lines of a segment, as far as it goes. Raises RecordingError where it is damaged, or gone by now."""
+    try:
+        with segment.path.open("rb") as file:
+            file.seek(segment.offset)
+            data = file.read(segment.length)
+    except OSError as error:
+        raise RecordingError(f"{segment.path}: cannot be read: {error.strerror}") from None
     return _lines(data, segment.path)
 
 
@@ -147,18 +154,32 @@ def _pieces(reader: IO[bytes]) -> Iterator[bytes]:
         yield piece
 
 
-def index(path: Path) -> tuple[About, list[Segment]]:
-    """What a file is about, and its segments. Raises RecordingError where it is no recording of this version."""
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a file is about, its segments, and why there are no more of them if it is damaged."""
+
+    about: About
+    segments: list[Segment]
+    damage: str | None
+
+
+def index(path: Path) -> Contents:
+    """What is in a file, up to where it is damaged. Raises RecordingError where it is no recording of this version."""
+    found: list[Segment] = []
+    damage = None
     try:
         with path.open("rb") as file:
             about = _about(file, path)
-            size = path.stat().st_size
-            found = list(_segments(file, path, size))
+            try:
+                found += _segments(file, path, path.stat().st_size)
+            except (RecordingError, *SPOILED) as error:
+                told = str(error) if isinstance(error, RecordingError) else f"{path}: damaged: {error}"
+                damage = f"{told}: what comes after it cannot be shown"
     except OSError as error:
         raise RecordingError(f"{path}: cannot be read: {error.strerror}") from None
-    except (Unreadable, ValueError, TypeError, KeyError, RecursionError) as error:
+    except SPOILED as error:
         raise RecordingError(f"{path}: damaged: {error}") from None
-    return about, found
+    return Contents(about, found, damage)
 
 
 def _about(file: IO[bytes], path: Path) -> About:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from crewtop.model.snapshot import Snapshot
-from crewtop.recording.delta import Plain, Words, applied
-from crewtop.recording.file import About, Mark, RecordingError, Segment, index, unpacked
-from crewtop.recording.shapes import Schema, Unreadable, instant, microseconds, shape_of
+from crewtop.recording.delta import Broken, Plain, Words, applied
+from crewtop.recording.file import SPOILED, About, Contents, Mark, RecordingError, Segment, index, unpacked
+from crewtop.recording.shapes import Schema, instant, microseconds, shape_of
 
 SUFFIX = ".crewtop"
 _SHAPE = shape_of(Snapshot)
-_SPOILED = (Unreadable, ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError)
+MOST_CELLS = 2_000_000
+"""Values of one snapshot: rows that a file names again and again cannot fill the memory either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +40,17 @@ class Frames:
     def __init__(self, segment: Segment) -> None:
         self.segment = segment
         self.raw = unpacked(segment)
-        first, *lines = map(json.loads, self.raw)
-        self._schema: Schema = first["schema"]
-        self._changes = [line[1] for line in lines]
-        self.times = [instant(line[0]) for line in lines]
-        self._words = Words(lines[0][3] if len(lines[0]) > 3 else ())
-        self._plains: list[Plain] = [lines[0][1]]
+        self._schema: Schema = json.loads(self.raw[0])["schema"]
+        self.times = [instant(int(line[1 : line.index(b",")])) for line in self.raw[1:]]
+        first = json.loads(self.raw[1])
+        self._words = Words(first[3] if len(first) > 3 else ())
+        self._plains: list[Plain] = [first[1]]
 
     def plain(self, place: int) -> Plain:
         """The snapshot in a place as plain data."""
-        while len(self._plains) <= place:
-            self._plains.append(applied(self._plains[-1], self._changes[len(self._plains)], self._words))
+        while (next_one := len(self._plains)) <= place:
+            change = json.loads(self.raw[1 + next_one])[1]
+            self._plains.append(applied(self._plains[-1], change, self._words))
         return self._plains[place]
 
     def first_line(self, place: int) -> list[Any]:
@@ -59,18 +61,32 @@ class Frames:
 
     def snapshot(self, place: int) -> Snapshot:
         """The snapshot in a place."""
-        found: Snapshot = _SHAPE.value(self.plain(place), self._schema)
+        plain = self.plain(place)
+        _weigh(plain)
+        found: Snapshot = _SHAPE.value(plain, self._schema)
         return found
+
+
+def _weigh(plain: Plain) -> None:
+    """Raises Broken where there is more in it than in any snapshot."""
+    left, lists = MOST_CELLS, [plain]
+    while lists:
+        items = lists.pop()
+        left -= len(items)
+        if left < 0:
+            raise Broken(f"a snapshot of more than {MOST_CELLS:,} values")
+        lists += [item for item in items if isinstance(item, list)]
 
 
 class Recording:
     """One recording, of one file or of several that follow one another.
 
-    begin and end: of its first and its last snapshot; marks: where problems begin, in their order.
+    begin and end: of its first and its last snapshot; marks: where problems begin, in their order; damage: what of it
+    cannot be shown, a line each.
     """
 
-    def __init__(self, about: About, segments: Sequence[Segment]) -> None:
-        self.about = about
+    def __init__(self, about: About, segments: Sequence[Segment], damage: Sequence[str] = ()) -> None:
+        self.about, self.damage = about, damage
         self.segments = segments
         self.begin, self.end = segments[0].begin, segments[-1].end
         self.marks: tuple[Mark, ...] = tuple(mark for segment in segments for mark in segment.marks)
@@ -104,10 +120,8 @@ class Recording:
         frames = self._frames(number)
         at = frames.times[place]
         if self._shown is None or self._shown.at != at:
-            try:
+            with whole(frames.segment, at):
                 self._shown = Frame(at, frames.snapshot(place))
-            except _SPOILED as error:
-                raise RecordingError(f"{frames.segment.path}: damaged at {at:%H:%M:%S}: {error}") from None
         return self._shown
 
     def _place(self, number: int, when: datetime) -> int:
@@ -116,23 +130,37 @@ class Recording:
     def _frames(self, number: int) -> Frames:
         segment = self.segments[number]
         if self._open is None or self._open.segment != segment:
-            try:
+            with whole(segment, segment.begin):
                 self._open = Frames(segment)
-            except _SPOILED as error:
-                raise RecordingError(f"{segment.path}: damaged at {segment.begin:%H:%M:%S}: {error}") from None
         return self._open
 
 
-def open_recording(path: Path) -> Recording:
-    """A recording from its file, or from a folder with the files of a rolling one.
+@contextmanager
+def whole(segment: Segment, at: datetime) -> Iterator[None]:
+    """Around what reads the bytes of an instant: raises RecordingError where crewtop never wrote such."""
+    try:
+        yield
+    except SPOILED as error:
+        raise RecordingError(f"{segment.path}: damaged at {at:%H:%M:%S}: {error}") from None
 
-    Raises RecordingError with what is wrong, in one line, where there is none that can be read.
+
+def open_recording(path: Path) -> Recording:
+    """A recording from its file, or from a folder with the files of a rolling one, as far as they can be read.
+
+    Raises RecordingError with what is wrong, in one line, where nothing can be.
     """
-    found = [index(file) for file in files_of(path)]
-    segments = [segment for _, of_file in found for segment in of_file]
+    found: list[Contents] = []
+    damage: list[str] = []
+    for file in files_of(path):
+        try:
+            found.append(index(file))
+        except RecordingError as error:
+            damage.append(str(error))
+    damage += [each.damage for each in found if each.damage is not None]
+    segments = [segment for each in found for segment in each.segments]
     if not segments:
-        raise RecordingError(f"{path}: nothing is recorded in it yet")
-    return Recording(found[-1][0], sorted(segments, key=lambda segment: segment.begin))
+        raise RecordingError(damage[0] if damage else f"{path}: nothing is recorded in it yet")
+    return Recording(found[-1].about, sorted(segments, key=lambda segment: segment.begin), damage)
 
 
 def files_of(path: Path) -> list[Path]:

@@ -29,6 +29,7 @@ class Rolling:
     def __init__(self, folder: Path, where: str, interval: float, hours: float, most_bytes: int) -> None:
         self._folder, self._where, self._interval = folder, where, interval
         self._seconds, self._most_bytes = hours * 3_600, most_bytes
+        self._alarming: frozenset[str] = frozenset()
         self._writer: Writer | None = None
 
     def write(self, snapshot: Snapshot) -> None:
@@ -48,6 +49,7 @@ class Rolling:
         """End the file that is open."""
         if self._writer is not None:
             writer, self._writer = self._writer, None
+            self._alarming = writer.alarming
             writer.close()
 
     def _over(self, writer: Writer, snapshot: Snapshot) -> bool:
@@ -55,9 +57,12 @@ class Rolling:
 
     def _next(self, snapshot: Snapshot) -> Writer:
         self.close()
-        self._drop()
+        try:
+            self._drop()
+        except OSError as error:
+            raise RecordingError(f"{self._folder}: cannot be tidied: {error.strerror}") from None
         path = self._folder / f"{snapshot.at:%Y%m%dT%H%M%S-%f}{SUFFIX}"
-        self._writer = Writer(path, self._where, self._interval, self._most_bytes // FILES)
+        self._writer = Writer(path, self._where, self._interval, self._most_bytes // FILES, self._alarming)
         return self._writer
 
     def _drop(self) -> None:

@@ -57,8 +57,11 @@ class Tape:
         return Refresh()
 
     def step(self, pictures: int) -> Effect:
-        """Stand still, so many snapshots on, or back if negative."""
-        return self._stand(self.recording.step(self.at, pictures).at)
+        """Stand still, so many snapshots on, or back if negative; where the file is damaged there, say so."""
+        try:
+            return self._stand(self.recording.step(self.at, pictures).at)
+        except RecordingError as error:
+            return Say(str(error))
 
     def move(self, seconds: float) -> Effect:
         """So many seconds on, or back if negative, without standing still."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import resource
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -11,7 +14,7 @@ import pytest
 
 from crewtop.model.snapshot import Health, Point, Snapshot
 from crewtop.recording.cut import cut
-from crewtop.recording.file import FRAMES, RecordingError
+from crewtop.recording.file import FRAMES, HEAD, MARK, About, Packer, RecordingError, beginning, sum_of, unpacked
 from crewtop.recording.instants import InstantError, instant_of
 from crewtop.recording.reader import open_recording
 from crewtop.recording.rolling import Rolling, only_writer
@@ -125,6 +128,49 @@ def test_what_is_no_recording_of_this_version_is_refused(tmp_path: Path, content
         open_recording(path)
 
 
+def test_what_comes_before_damage_is_shown_and_the_rest_is_told(tmp_path: Path) -> None:
+    path = recorded(tmp_path / "a.crewtop", FRAMES + 5)
+    first = open_recording(path).segments[0]
+    whole = path.read_bytes()
+    cut_at = whole.index(MARK, first.offset + first.length)
+    path.write_bytes(whole[:cut_at] + bytes(len(whole) - cut_at))  # as a power cut leaves what was not yet on the disk
+    recording = open_recording(path)
+    assert recording.end == when(FRAMES - 1)
+    assert recording.damage == [f"{path}: damaged at byte {cut_at:,}: what comes after it cannot be shown"]
+
+
+def test_a_segment_that_repeats_one_row_cannot_fill_the_memory(tmp_path: Path) -> None:
+    path = recorded(tmp_path / "a.crewtop", 1, base=BUSY)
+    [segment] = open_recording(path).segments
+    schema, first = (json.loads(line) for line in unpacked(segment))
+    queues = first[1][schema["schema"]["Snapshot"].index("queues")]
+    queues[0][schema["schema"]["QueueRow"].index("waits")] = [1] * 20_000
+    again = [{"rows": [{"at": 0}, 1] * 20_000} if plain is queues else 0 for plain in first[1]]
+    packer = Packer()
+    lines = [schema, first, [first[0] + 1, again, []]]
+    data = b"".join(map(packer.line, lines)) + packer.end()
+    head = HEAD.pack(MARK, len(data), len(total := sum_of(segment.end, [])), first[0])
+    path.write_bytes(path.read_bytes()[: segment.offset - HEAD.size] + head + data + total)
+    with pytest.raises(RecordingError, match="a snapshot of more than 2,000,000 values"):
+        open_recording(path).at(when(9))
+
+
+@pytest.mark.parametrize("line", [b"[]", b"7", b"[1]", b"[1e999,0,[]]", b'{"a":1}', b"[1,0,0]", b"[null,0,[[]]]"])
+def test_a_line_that_crewtop_never_wrote_is_told(tmp_path: Path, line: bytes) -> None:
+    packer = Packer()
+    path = tmp_path / "a.crewtop"
+    data = packer.line({"schema": {}}) + packer.raw(line)
+    path.write_bytes(beginning(About("shop", 1.0, "1")) + HEAD.pack(MARK, 0, 0, 0) + data)
+    assert (refusal(path) or "").startswith(f"{path}: damaged")
+
+
+def test_a_file_that_went_meanwhile_is_told(tmp_path: Path) -> None:
+    recording = open_recording(recorded(tmp_path / "a.crewtop", 3))
+    (tmp_path / "a.crewtop").unlink()
+    with pytest.raises(RecordingError, match="cannot be read: No such file"):
+        recording.at(NOW)
+
+
 def test_a_file_is_never_written_over(tmp_path: Path) -> None:
     path = recorded(tmp_path / "a.crewtop", 2)
     with pytest.raises(RecordingError, match="exists: choose another name"):
@@ -140,6 +186,28 @@ def test_a_full_file_says_so_and_keeps_what_it_has(tmp_path: Path) -> None:
     assert writer.path.stat().st_size <= 2_500
     assert recording.end == writer.end
     assert recording.at(recording.end).snapshot.running_total > 3
+
+
+@pytest.mark.parametrize("most_bytes", range(2_000, 2_400, 7))
+def test_no_file_is_larger_than_it_may_be_whenever_it_ends(tmp_path: Path, most_bytes: int) -> None:
+    writer = Writer(tmp_path / "a.crewtop", "shop", 1.0, most_bytes)
+    with suppress(Full):
+        for second in range(12):
+            writer.write(replace(INCIDENT, at=when(second), running=(), series=()))
+            assert refusal(writer.path) is None
+    writer.close()
+    assert writer.path.stat().st_size <= most_bytes
+
+
+def test_a_disk_that_takes_nothing_leaves_no_file_behind(tmp_path: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        with pytest.raises(RecordingError, match="cannot be written: File too large"):
+            Writer(tmp_path / "a.crewtop", "shop", 1.0, LARGE)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_clock_that_goes_back_loses_no_picture(tmp_path: Path) -> None:
@@ -188,6 +256,17 @@ def test_a_span_is_cut_out_into_a_file_of_its_own(tmp_path: Path) -> None:
         cut(whole, NOW, when(3), out)
 
 
+def test_a_cut_of_what_is_damaged_is_told_and_leaves_nothing(tmp_path: Path) -> None:
+    path = recorded(tmp_path / "a.crewtop", 2 * FRAMES)
+    second = open_recording(path).segments[1]
+    bytes_of = bytearray(path.read_bytes())
+    bytes_of[second.offset + 40 : second.offset + 60] = bytes(20)
+    path.write_bytes(bytes_of)
+    with pytest.raises(RecordingError, match="damaged"):
+        cut(open_recording(path), NOW, when(FRAMES + 9), tmp_path / "b.crewtop")
+    assert [left.name for left in tmp_path.iterdir()] == ["a.crewtop"]
+
+
 def test_a_cut_where_rows_came_and_went_reads_its_words(tmp_path: Path) -> None:
     writer = Writer(tmp_path / "a.crewtop", "shop", 1.0, LARGE)
     rows = [tuple(replace(row, task_id=100 * second + n) for n, row in enumerate(BUSY.running)) for second in range(20)]
@@ -223,6 +302,30 @@ def test_a_rolling_recording_never_takes_more_than_its_bytes(tmp_path: Path) -> 
     recording = open_recording(tmp_path)
     assert recording.begin > NOW
     assert recording.end == when(499)
+
+
+def test_a_problem_that_goes_on_is_marked_once_however_many_files_it_takes(tmp_path: Path) -> None:
+    rolling = Rolling(tmp_path, "shop", 1.0, hours=1.0, most_bytes=LARGE)
+    for second in range(0, 700, 10):  # a file each 150 s
+        rolling.write(at(second, INCIDENT if second > 100 else EMPTY))
+    rolling.close()
+    marks = open_recording(tmp_path).marks
+    assert len(list(tmp_path.glob("*.crewtop"))) == 5
+    assert {mark.at for mark in marks} == {when(110)}
+
+
+def test_one_file_that_cannot_be_read_leaves_the_others_shown(tmp_path: Path) -> None:
+    recorded(tmp_path / "1.crewtop", 5)
+    (tmp_path / "2.crewtop").write_bytes(b"")
+    recording = open_recording(tmp_path)
+    assert (recording.begin, recording.end) == (NOW, when(4))
+    assert recording.damage == [f"{tmp_path / '2.crewtop'}: cut off before its first picture"]
+
+
+def test_a_folder_that_cannot_be_tidied_is_told(tmp_path: Path) -> None:
+    (tmp_path / "0.crewtop").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(RecordingError, match="cannot be tidied: No such file"):
+        Rolling(tmp_path, "shop", 1.0, hours=1.0, most_bytes=LARGE).write(at(0))
 
 
 def test_one_process_writes_and_the_others_are_told_what(tmp_path: Path) -> None:

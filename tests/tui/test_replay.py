@@ -176,3 +176,15 @@ async def test_the_screen_shows_what_the_tape_is_at(path: Path) -> None:
                     break
             assert shown is not None
             assert shown.running_total == expected
+
+
+def test_a_step_into_what_is_damaged_is_told_and_stands_still(path: Path, tmp_path: Path) -> None:
+    spoiled = tmp_path / "spoiled.crewtop"
+    second = open_recording(path).segments[1]
+    spoiled.write_bytes(path.read_bytes()[: second.offset] + bytes(40) + path.read_bytes()[second.offset + 40 :])
+    recording = open_recording(spoiled)
+    tape = Tape(recording, second.begin - timedelta(seconds=1), Clock())
+    session = Session(ScreenOptions(read_only=True, interval=0.25), Clock(), tape)
+    session.press("]")
+    assert "damaged: zstd" in "".join(text for text, _ in session.message)
+    assert tape.at == second.begin - timedelta(seconds=1)
