@@ -87,7 +87,7 @@ async def _into_file(pictures: AsyncIterator[Snapshot], file: Path, interval: fl
     if writer is None or writer.begin is None or writer.end is None:
         raise RecordingError(f"{file}: nothing was recorded: there was no picture")
     span = f"{words.stamp(writer.begin)} to {words.stamp(writer.end)}"
-    _say(f"{file}: {count:,} pictures, {span}, {writer.size / 1e6:,.1f} MB")
+    _say(f"{file}: {count:,} pictures, {span}, {words.size(writer.size)}")
     return code
 
 
@@ -184,7 +184,7 @@ def print_list(configuration: Configuration) -> int:
 def _line(file: Path) -> str:
     """What is in a file of a rolling recording, or why nothing can be shown of it."""
     try:
-        found, size = index(file), file.stat().st_size / 1e6
+        found, size = index(file), words.size(file.stat().st_size)
     except (RecordingError, OSError) as error:
         return str(error)
     span = (
@@ -193,7 +193,7 @@ def _line(file: Path) -> str:
         else "empty"
     )
     damaged = f"  {found.damage}" if found.damage else ""
-    return f"{file}  {span}  {size:,.1f} MB  {shown(found.about.where)}{damaged}"
+    return f"{file}  {span}  {size}  {shown(found.about.where)}{damaged}"
 
 
 def cut_out(configuration: Configuration, of: Path | None, span: tuple[str, str], file: Path) -> int:
@@ -204,7 +204,7 @@ def cut_out(configuration: Configuration, of: Path | None, span: tuple[str, str]
     if begin > end:
         raise Refused(f"--cut {span[0]} {span[1]}: it ends before it begins")
     size = cut(recording, begin, end, file)
-    _say(f"{file}: {words.stamp(begin)} to {words.stamp(end)}, {size / 1e6:,.1f} MB: `crewtop replay {file}` shows it")
+    _say(f"{file}: {words.stamp(begin)} to {words.stamp(end)}, {words.size(size)}: `crewtop replay {file}` shows it")
     return 0
 
 

@@ -19,7 +19,7 @@ from crewtop.tui.views.question import Blank, Question
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)
 """Seconds of the recording that pass in one second."""
 
-ONLY = "a recording holds snapshots only: this was asked of the database, and is not in it"
+ONLY = "a recording holds snapshots only: what this view shows was asked of the database, and is not in it"
 
 
 class Tape:

@@ -142,7 +142,9 @@ def test_the_bar_fits_every_size(made: Session, size: tuple[int, int]) -> None:
 @pytest.mark.parametrize("view", ["2", "3", "5", "6", "7"])
 def test_views_that_ask_more_say_that_it_was_not_recorded(made: Session, view: str) -> None:
     keys(made, view)
-    assert ONLY in "\n".join(line.text for line in made.frame(140, 40))
+    if made.page.want is not None:
+        made.page.fail(ONLY)  # as the feed does with what a source does not know
+    assert sum(ONLY in line.text for line in made.frame(140, 40)) == 1
 
 
 def test_help_has_the_keys_of_the_tape_and_none_that_act(made: Session) -> None:

@@ -149,7 +149,7 @@ class FailureGroups(Page):
         airy = [BLANK] if height >= 12 else []
         head = [self._head(width), *airy]
         if self.failures is None:
-            return [*head, line("  ", Span("asking what failed", "muted"))]
+            return [*head, line("  ", Span(self.problem or "asking what failed", "muted"))]
         if not self._groups:
             said = f"Nothing has failed in the last {WINDOWS[self._hours]}."
             return [*head, line("  ", Span("asking what failed" if self.loading else said, "muted"))]
@@ -171,7 +171,7 @@ class FailureGroups(Page):
     def _head(self, width: int) -> Line:
         left = joined("  ", Span(f"trends over the last {WINDOWS[self._hours]}"))
         parts = []
-        if self.problem:
+        if self.problem and self.failures is not None:
             parts.append(Part(0, (Span(self.problem, "watch"),)))
         if self.selection.lost:
             parts.append(Part(1, (Span("what was under the cursor fails no more", "watch"),)))

@@ -83,7 +83,7 @@ def _rule(session: Session, width: int) -> Line:
 
 def _banner(session: Session, width: int) -> list[Line]:
     """What is the matter with the data, if anything is."""
-    if session.tape is not None and (session.page.want is not None or session.page.stream is not None):
+    if session.tape is not None and session.page.stream is not None:
         return [Line(clip_spans((Span(f"  {session.tape.only}", "watch"),), width, session.manner.cut), "panel")]
     if session.picture.back_in_time and session.page.want is not None:
         said = "  the picture is of the past, this list is not: p shows what is now"

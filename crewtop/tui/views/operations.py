@@ -173,7 +173,8 @@ class Operations(Page):
             return [*drawn, *self._open.rows(width, height - len(drawn), self.manner)]
         head = [self._head(width), *airy]
         if not self._operations:
-            nothing = "asking who did what" if self._operations is None else "Nobody has acted on a task yet."
+            asked = self.problem or "asking who did what"
+            nothing = asked if self._operations is None else "Nobody has acted on a task yet."
             return [*head, line("  ", Span(nothing, "muted"))]
         fitted = fit(COLUMNS, width - 3)
         drawn = [*head, heading(fitted, "  ")]
@@ -186,7 +187,7 @@ class Operations(Page):
         return drawn
 
     def _head(self, width: int) -> Line:
-        if self.problem:
+        if self.problem and self._operations is not None:
             right = (Span(self.problem + " ", "watch"),)
         elif self.selection.lost:
             right = (Span("the operation under the cursor left the list ", "watch"),)

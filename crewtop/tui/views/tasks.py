@@ -279,7 +279,7 @@ class Tasks(Page):
 
     def _counts(self, width: int) -> Spans:
         parts = []
-        if self.problem:
+        if self.problem and self.page is not None:
             parts.append(Part(0, (Span(clip(self.problem, width // 2, self.manner.cut), "watch"),)))
         if self.selection.lost:
             parts.append(Part(1, (Span("the task under the cursor left the list", "watch"),)))
@@ -296,7 +296,7 @@ class Tasks(Page):
 
     def _nothing(self) -> str:
         if self.loading:
-            return "loading the list"
+            return self.problem or "loading the list"
         if self.typed:
             keys = f"{self.manner.key('filter')} changes the filter, {self.manner.key('back')} drops it."
             names = names_known(self.snapshot, (), ())
