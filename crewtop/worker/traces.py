@@ -1,4 +1,4 @@
-"""Runs, steps and LLM calls as OpenTelemetry spans, by the GenAI semantic conventions; never what they say.
+"""A run, its steps, LLM calls and tools as OpenTelemetry spans, by the GenAI semantic conventions; never what they say.
 
 Where runs happen nothing is waited for: a span that has ended goes into a bounded queue, which a thread of its own
 empties towards the collector. What finds it full is dropped.
@@ -22,7 +22,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, set_span_in_context
 
 import crewtop
-from crewtop.model.events import CallEnded, CallStarted, Event, StepEnded, StepStarted
+from crewtop.model.events import CallEnded, CallStarted, Event, StepEnded, StepStarted, ToolUsed
 from crewtop.model.pricing import tokens
 from crewtop.model.task import Claim, Finish, RunOutcome
 from crewtop.text import masked, storable
@@ -95,9 +95,9 @@ class Traces:
 
 
 class RunTrace:
-    """The spans of one run: the run, its steps, their calls. Times are monotonic seconds."""
+    """The spans of one run: the run, its steps, their calls and uses of tools. Times are monotonic seconds."""
 
-    __slots__ = ("_about", "_calls", "_run", "_steps", "_traces")
+    __slots__ = ("_about", "_calls", "_run", "_steps", "_tools", "_traces")
 
     def __init__(self, traces: Traces, claim: Claim, started: float) -> None:
         self._traces = traces
@@ -112,6 +112,7 @@ class RunTrace:
         self._run = traces.begin(f"invoke_workflow {crew}", SpanKind.CONSUMER, None, started, self._about | about)
         self._steps: dict[int, Span] = {}
         self._calls: dict[str, Span] = {}
+        self._tools: dict[str, Span] = {}
 
     def tell(self, event: Event) -> None:
         """Take note of an event of the run."""
@@ -126,12 +127,18 @@ class RunTrace:
                 self._call_started(event)
             case CallEnded():
                 self._call_ended(event)
+            case ToolUsed(outcome=None):
+                self._tool_began(event)
+            case ToolUsed():
+                tool = self._tools.pop(event.use_id, None)
+                if tool is not None:
+                    _end(tool, event.at, None if event.outcome == "ok" else "tool_failed")
 
     def ended(self, report: Finish) -> None:
         """The run is over, and whatever of it had not ended."""
         now = time.monotonic()
         why = None if report.outcome is RunOutcome.COMPLETED else _name(report.error_type or str(report.outcome))
-        for span in (*self._calls.values(), *self._steps.values()):
+        for span in (*self._calls.values(), *self._tools.values(), *self._steps.values()):
             _end(span, now, str(report.outcome) if why else "no_end")
         self._run.set_attribute("crewtop.run.outcome", str(report.outcome))
         _end(self._run, now, why)
@@ -155,10 +162,20 @@ class RunTrace:
             about["gen_ai.provider.name"] = PROVIDERS.get(event.provider, _name(event.provider))
         if event.agent:
             about["gen_ai.agent.name"] = _name(event.agent)
-        step = self._steps.get(event.position) if event.position is not None else None
         self._calls[event.call_id] = self._traces.begin(
-            f"chat {model}", SpanKind.CLIENT, step or self._run, event.at, self._about | about
+            f"chat {model}", SpanKind.CLIENT, self._within(event.position), event.at, self._about | about
         )
+
+    def _tool_began(self, event: ToolUsed) -> None:
+        tool = _name(event.tool)
+        about: Attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool}
+        self._tools[event.use_id] = self._traces.begin(
+            f"execute_tool {tool}", SpanKind.INTERNAL, self._within(event.position), event.at, self._about | about
+        )
+
+    def _within(self, position: int | None) -> Span:
+        """The span of the step at a position; the run's, where none is under way there."""
+        return self._steps.get(position, self._run) if position is not None else self._run
 
     def _call_ended(self, event: CallEnded) -> None:
         call = self._calls.pop(event.call_id, None)

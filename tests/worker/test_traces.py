@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from crewtop.model.events import CallEnded, CallStarted, Event, StepEnded, StepStarted
+from crewtop.model.events import CallEnded, CallStarted, Event, StepEnded, StepStarted, ToolUsed
 from crewtop.model.task import Claim, Finish, RunOutcome
 from crewtop.worker.traces import Traces, collecting
 from crewtop.worker.tracing import tracing
@@ -61,6 +61,22 @@ def test_a_run_its_step_and_its_call_are_one_tree_with_their_real_times() -> Non
         assert "error.type" not in named
 
 
+def test_a_use_of_a_tool_is_a_span_of_its_step() -> None:
+    began = ToolUsed(BEGAN + 12, "Search the web", None, use_id="t1", position=1)
+    failed = ToolUsed(BEGAN + 15, "Search the web", "error", "no answer to: a secret", "t1", 1)
+    spans = traced(
+        STEP, began, failed, ToolUsed(BEGAN + 16, "unheard of", "ok", use_id="t2"), StepEnded(1.0, 1, "", None)
+    )
+    tool, step = spans["execute_tool Search the web"], spans["invoke_agent Agent"]
+    assert tool.parent == step.context
+    assert ((tool.end_time or 0) - (tool.start_time or 0)) / 1e9 == pytest.approx(3, abs=0.1)
+    about = dict(tool.attributes or {})
+    assert (about["gen_ai.operation.name"], about["gen_ai.tool.name"]) == ("execute_tool", "Search the web")
+    assert about["error.type"] == "tool_failed"
+    assert "secret" not in tool.to_json()
+    assert len(spans) == 3
+
+
 def test_nothing_of_what_was_said_is_told() -> None:
     told = [STEP, CALL, CallEnded(BEGAN + 25, "c1", "error", None, None, "prompt: a secret")]
     spans = traced(*told, StepEnded(BEGAN + 30, 1, None, "a secret"), outcome=RunOutcome.FAILED, error="a secret")
@@ -75,9 +91,9 @@ def test_unknown_usage_has_no_attribute() -> None:
 
 
 def test_what_a_killed_run_left_open_ends_with_it() -> None:
-    spans = traced(STEP, CALL, outcome=RunOutcome.OVER_BUDGET)
+    spans = traced(STEP, CALL, ToolUsed(BEGAN + 21, "search", None, use_id="t1"), outcome=RunOutcome.OVER_BUDGET)
     assert {dict(span.attributes or {})["error.type"] for span in spans.values()} == {"over_budget"}
-    assert len(spans) == 3
+    assert len(spans) == 4
 
 
 def test_an_end_without_a_start_changes_nothing() -> None:
