@@ -16,6 +16,8 @@ import pytest
 # A developer's own settings must not reach a test.
 for name in [name for name in os.environ if name.startswith("CREWTOP_")] + ["NO_COLOR", "REDIS_URL", "TEXTUAL_THEME"]:
     os.environ.pop(name, None)
+# The processes that tests start compile crewtop once, as an installed one is, and not each anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 from crewtop import embedded  # noqa: E402  after the environment is clean
 from crewtop.live.fast_lane import FastLane  # noqa: E402
