@@ -170,7 +170,8 @@ class Queue:
             await asyncio.sleep(wait)
             wait *= 1.5
         with self._endings.of(task_id) as told:
-            while (found := await self._ended(task_id)) is None:
+            while (found := await self._ended(task_id, straight=told.ended)) is None:
+                told.ended = False
                 with suppress(TimeoutError):
                     async with asyncio.timeout(wait):
                         await told.wait()
@@ -178,9 +179,11 @@ class Queue:
                 wait = min(wait * 1.5, longest)
         return _result(task_id, found)
 
-    async def _ended(self, task_id: int) -> State | None:
-        """The task with how it ended, or None while it has not."""
-        found = await self._states.read(task_id, lambda: producer.ending(self._database, task_id), whole=True)
+    async def _ended(self, task_id: int, *, straight: bool = False) -> State | None:
+        """The task with how it ended, or None while it has not; straight: just now it has, as only Postgres knows."""
+        found = await self._states.read(
+            task_id, lambda: producer.ending(self._database, task_id), whole=True, straight=straight
+        )
         if found is None:
             raise Refused(f"there is no task {task_id}")
         return found if found.status in ENDED else None
@@ -293,9 +296,18 @@ class BlockingQueue:
 def connect_blocking(
     *, postgres: str | None = None, redis: str | None = None, config: Path | None = None
 ) -> Iterator[BlockingQueue]:
-    """A BlockingQueue; arguments and errors as connect(). It keeps one event loop in a thread of its own."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="crewtop", daemon=True)
+    """A BlockingQueue; arguments and errors as connect(). It keeps one event loop in a thread of its own.
+
+    What another thread still waits for when the block ends is cancelled: it gets a CancelledError.
+    """
+    runner = asyncio.Runner()
+    loop = runner.get_loop()
+
+    def serve() -> None:
+        with runner:
+            loop.run_forever()
+
+    thread = threading.Thread(target=serve, name="crewtop", daemon=True)
     thread.start()
 
     def wait(work: Coroutine[Any, Any, T]) -> T:
@@ -311,4 +323,3 @@ def connect_blocking(
     finally:
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
-        loop.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,20 @@ def test_the_blocking_twin_does_the_same(dsn: str, redis_url: str, tmp_path: Pat
         assert queue.cancel(second, "not needed")
         with pytest.raises(crewtop.TaskCancelled):
             queue.result(second, timeout=5)
+
+
+def test_a_thread_that_still_waits_when_the_queue_closes_is_let_go(dsn: str, redis_url: str, tmp_path: Path) -> None:
+    config = tmp_path / "crewtop.toml"
+    config.write_text(f'[postgres]\ndsn = "{dsn}"\n[redis]\nurl = "{redis_url}"\n')
+    with ThreadPoolExecutor(1) as threads:
+        with crewtop.connect_blocking(config=config) as queue:
+            task_id = queue.enqueue("a")
+            waiting = threads.submit(queue.result, task_id)
+            assert queue.status(task_id) is TaskStatus.PENDING
+            while not waiting.running():
+                pass
+        with pytest.raises((CancelledError, crewtop.CrewtopError)):
+            waiting.result(timeout=10)
 
 
 async def test_connect_uses_what_it_is_told(dsn: str, redis_url: str) -> None:

@@ -124,11 +124,12 @@ class FastLane:
         while self._redis is not None:
             try:
                 async with self._redis.pubsub(ignore_subscribe_messages=True) as channel:
-                    if queues is None:
-                        await channel.psubscribe(keys.WAKE + "*")
-                    else:
-                        await channel.subscribe(*(keys.wake(queue) for queue in queues))
-                    await channel.subscribe(keys.kill(worker_id))
+                    async with asyncio.timeout(TIMEOUT_SECONDS):
+                        if queues is None:
+                            await channel.psubscribe(keys.WAKE + "*")
+                        else:
+                            await channel.subscribe(*(keys.wake(queue) for queue in queues))
+                        await channel.subscribe(keys.kill(worker_id))
                     self._worked()
                     yield Woken()
                     while True:
@@ -145,7 +146,8 @@ class FastLane:
         while self._redis is not None:
             try:
                 async with self._redis.pubsub(ignore_subscribe_messages=True) as channel:
-                    await channel.subscribe(keys.endings(self.whose() or ""))
+                    async with asyncio.timeout(TIMEOUT_SECONDS):
+                        await channel.subscribe(keys.endings(self.whose() or ""))
                     self._worked()
                     yield None
                     while True:
@@ -286,11 +288,15 @@ def _flat(entries: Any) -> Entries:
 
 
 def _client(url: str) -> Redis:
-    """A client. Raises CrewtopError, without the URL, which may hold a password, where it is none."""
+    """A client. Raises CrewtopError, without the URL, which may hold a password, where it is none.
+
+    Whoever uses it says how long it may take: redis-py would make a task of each command, which costs a third of its
+    time, and on Python 3.11 it could swallow a cancellation.
+    """
     try:
         return Redis.from_url(
             url,
-            socket_timeout=TIMEOUT_SECONDS,
+            socket_timeout=None,
             socket_connect_timeout=TIMEOUT_SECONDS,
             retry=Retry(NoBackoff(), 0),
             decode_responses=True,

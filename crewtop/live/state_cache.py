@@ -56,13 +56,13 @@ class StateCache:
         self._seen: OrderedDict[int, int] = OrderedDict()
 
     async def read(
-        self, task_id: int, fetch: Callable[[], Awaitable[State | None]], *, whole: bool = False
+        self, task_id: int, fetch: Callable[[], Awaitable[State | None]], *, whole: bool = False, straight: bool = False
     ) -> State | None:
         """Where a task stands: by Redis if it knows, else by fetch, which asks Postgres; None: there is no such task.
 
-        whole: with its Ending, if it has ended.
+        whole: with its Ending, if it has ended; straight: without a look at Redis, which is known not to have it.
         """
-        known = await self._look(task_id)
+        known = None if straight else await self._look(task_id)
         state = None if known is None else parsed(known)
         enough = state is not None and (not whole or state.ending is not None or state.status not in ENDED)
         if state is not None and enough and self._is_news(task_id, state):
@@ -159,18 +159,24 @@ def _ending(text: str) -> Ending:
     return Ending(result, error)
 
 
+class Told(asyncio.Event):
+    """Set when a task may have ended. ended: that is said, and not only that it could have been missed."""
+
+    ended = False
+
+
 class Endings:
     """Wakes those who wait for the end of a task, over one subscription for as long as anybody does."""
 
     def __init__(self, lane: FastLane) -> None:
         self._lane = lane
-        self._waiting: dict[int, set[asyncio.Event]] = {}
+        self._waiting: dict[int, set[Told]] = {}
         self._listening: asyncio.Task[None] | None = None
 
     @contextmanager
-    def of(self, task_id: int) -> Iterator[asyncio.Event]:
+    def of(self, task_id: int) -> Iterator[Told]:
         """An event that is set when the task may have ended: it is said, or could have been missed."""
-        told = asyncio.Event()
+        told = Told()
         self._waiting.setdefault(task_id, set()).add(told)
         if self._listening is None:
             self._listening = asyncio.create_task(self._listen())
@@ -190,4 +196,5 @@ class Endings:
                 told = list(self._waiting) if message is None else ended_ids(message)
                 for task_id in told:
                     for event in self._waiting.get(task_id, ()):
+                        event.ended = message is not None
                         event.set()

@@ -75,6 +75,22 @@ async def test_health_names_the_server_and_a_policy_that_loses_keys(live: FastLa
             await client.config_set("maxmemory-policy", "noeviction")
 
 
+async def test_a_server_that_accepts_and_says_nothing_holds_nobody_up(tmp_path: Path) -> None:
+    def silent(_: asyncio.StreamReader, __: asyncio.StreamWriter) -> None:
+        pass
+
+    async with (
+        await asyncio.start_unix_server(silent, tmp_path / "silent.sock"),
+        FastLane(f"unix://{tmp_path}/silent.sock") as lane,
+    ):
+        listening = asyncio.create_task(anext(lane.endings()))
+        async with asyncio.timeout(10):
+            while not lane.down:  # noqa: ASYNC110  another's doing
+                await asyncio.sleep(0.01)
+            listening.cancel()
+            assert not (await lane.health()).up
+
+
 async def test_without_redis_nothing_raises_and_the_reason_is_kept(tmp_path: Path) -> None:
     async with FastLane(f"unix://{tmp_path}/no.sock") as away:
         await away.wake(["q"])

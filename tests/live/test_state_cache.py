@@ -165,11 +165,23 @@ async def test_whoever_waits_for_an_end_is_woken(live: FastLane, redis: Redis) -
     with endings.of(TASK) as told, endings.of(8) as other:
         async with asyncio.timeout(10):
             await told.wait()  # listening has begun
+            assert not told.ended
             told.clear()
             other.clear()
             await live.stand([Stand(8, 2, RUNNING), Stand(TASK, 3, COMPLETED)])
             await told.wait()
+        assert told.ended
         assert not other.is_set()
+
+
+async def test_an_end_that_was_told_is_fetched_straight_from_postgres(live: FastLane, redis: Redis) -> None:
+    cache, truth = StateCache(live), Postgres(State(3, COMPLETED, Ending("1", None)))
+    await cache.read(TASK, Postgres(State(2, RUNNING)))
+    before = (await redis.info("commandstats"))["cmdstat_eval"]["calls"]
+    assert await cache.read(TASK, truth, whole=True, straight=True) == truth.state
+    assert (await redis.info("commandstats"))["cmdstat_eval"]["calls"] == before
+    await redis.set(KEY, "2 running", px=60_000)  # as an end that is told late leaves it
+    assert await cache.read(TASK, truth, whole=True) == truth.state
 
 
 class Readers(RuleBasedStateMachine):
