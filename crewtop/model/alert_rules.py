@@ -84,9 +84,12 @@ def _spend(snapshot: Snapshot, _: Levels) -> Iterator[Figure]:
 
 
 def _lag(snapshot: Snapshot, _: Levels) -> Iterator[Figure]:
+    worst: dict[str, float] = {}  # several may have one name: the one that nobody gave them
     for standby in snapshot.standbys:
         if standby.lag is not None:
-            yield Figure(f"standby {standby.name}", None, standby.lag, f"is {duration(standby.lag)} behind")
+            worst[standby.name] = max(standby.lag, worst.get(standby.name, 0.0))
+    for name, lag in worst.items():
+        yield Figure(f"standby {name}", None, lag, f"is {duration(lag)} behind")
 
 
 FIGURES: Mapping[str, Callable[[Snapshot, Levels], Iterator[Figure]]] = {

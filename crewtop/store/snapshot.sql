@@ -114,11 +114,11 @@ SELECT json_build_object(
     SELECT FROM crewtop.transitions
     WHERE old_status = 'running' AND actor LIKE 'worker:%' AND at > now() - interval '15 minutes' LIMIT 1000) AS l),
 -- Who may not know, a role without pg_read_all_stats, sees no position, and no lag either. A standby that has all there is
--- tells none after a while.
+-- tells none after a while; one that catches up may be behind by more than it tells, since it connected.
 'standbys', (SELECT json_agg(s) FROM (
     SELECT application_name AS name,
-           coalesce(extract(epoch FROM replay_lag), CASE WHEN replay_lsn IS NOT NULL THEN 0 END) AS lag
-    FROM pg_stat_replication WHERE state = 'streaming' OR state IS NULL ORDER BY 1, pid LIMIT 20) AS s),
+           coalesce(extract(epoch FROM replay_lag), CASE WHEN state = 'streaming' AND replay_lsn IS NOT NULL THEN 0 END) AS lag
+    FROM pg_stat_replication WHERE state IN ('streaming', 'catchup') OR state IS NULL ORDER BY 1, pid LIMIT 20) AS s),
 'alerts', (SELECT json_agg(a) FROM (
     SELECT id, rule, subject, watches, queue, severity, state, since, fired_at, clear_since, ended_at, words,
            value, told

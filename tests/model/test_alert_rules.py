@@ -59,6 +59,12 @@ def test_what_is_wrong_is_seen(changes: dict[str, object], expected: list[str]) 
     assert said(replace(calm, **changes)) == expected  # type: ignore[arg-type]
 
 
+def test_of_standbys_that_nobody_gave_a_name_the_worst_counts() -> None:
+    standbys = (Standby("walreceiver", 61.0), Standby("walreceiver", 30.0))
+    [sign] = [each for each in seen(replace(EMPTY, standbys=standbys)) if each.rule == "replication lag"]
+    assert (sign.value, sign.high) == (61.0, True)
+
+
 def test_a_wait_is_judged_by_the_queues_own_levels_if_it_has_some() -> None:
     queue = QueueRow("q", waits=(None, 20.0, None, None, None), service_levels=(1.0, 10.0, 10.0, 10.0, 10.0))
     [sign] = [each for each in seen(replace(EMPTY, queues=(queue,))) if each.rule == "oldest"]
