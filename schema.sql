@@ -11,7 +11,7 @@ CREATE TABLE crewtop.settings (
     value text NOT NULL
 );
 COMMENT ON TABLE crewtop.settings IS 'Facts about this database, such as schema_version.';
-INSERT INTO crewtop.settings (key, value) VALUES ('schema_version', '6');
+INSERT INTO crewtop.settings (key, value) VALUES ('schema_version', '7');
 
 -- Queues ------------------------------------------------------------------------------------------------------
 
@@ -603,7 +603,7 @@ CREATE TABLE crewtop.stats (
     run_ok    jsonb NOT NULL DEFAULT '{}',
     run_bad   jsonb NOT NULL DEFAULT '{}'
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
-COMMENT ON COLUMN crewtop.stats.worker_id IS 'Empty in buckets of an hour, which are kept for ever: workers come and go.';
+COMMENT ON COLUMN crewtop.stats.worker_id IS 'Empty in buckets of an hour, which are kept for a year, and in the sum of what is older: workers come and go.';
 COMMENT ON TABLE crewtop.stats IS 'What finished, by queue, crew and worker. wait, run_ok and run_bad are histograms: bucket number to count.';
 COMMENT ON COLUMN crewtop.stats.met IS 'First starts within the service level of their priority; missed: the others.';
 CREATE INDEX stats_by_time ON crewtop.stats (at);

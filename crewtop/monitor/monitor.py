@@ -85,12 +85,12 @@ class Monitor:
     async def _read(self, redis: asyncio.Task[Sight]) -> Snapshot:
         since = self._window.since
         latency, raw = await self.reading.ask(self._raw)
-        if raw["repriced"] != self._repriced:  # and so are buckets that were over
+        now, before = datetime.fromisoformat(raw["at"]).timestamp(), raw["spent_before"]
+        if raw["repriced"] != self._repriced or self._window.is_outdated(now):  # and so are buckets that were over
             self._repriced = raw["repriced"]
             if since is not None:
                 self._window.since = None
                 return await self._read(redis)
-        now, before = datetime.fromisoformat(raw["at"]).timestamp(), raw["spent_before"]
         self._window.see(
             now, max((wait or 0.0 for queue in raw["queues"] or () for wait in queue["waits"]), default=0.0)
         )

@@ -101,6 +101,10 @@ class Window:
         self._forget(now, spent_before if first else None)
         self.since = (int(now) - SETTLE_SECONDS) // BUCKET_SECONDS * BUCKET_SECONDS
 
+    def is_outdated(self, now: float) -> bool:
+        """Whether the gap is so long that rollups may have been folded across the second that it is known up to."""
+        return self.since is not None and now - self.since > HOUR_SECONDS
+
     def _forget(self, now: float, spent_before: Money | None) -> None:
         """Let go of what is too old; spend of today is added up before it goes."""
         oldest = int(now) - self.seconds

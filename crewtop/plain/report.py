@@ -19,9 +19,10 @@ from crewtop.text import masked, shown
 
 MOST_BARS = 12
 _HOW_TO_READ = (
-    f"Figures come from the rollups; durations are within 1 %; ~ marks fewer than {words.FEW} of them; "
-    "≥ marks a lower bound."
+    f"Times are UTC. Figures come from the rollups; durations are within 1 %; ~ marks fewer than {words.FEW} of them; "
+    "≥ marks a lower bound. The last point of a chart is of a stretch of time that goes on."
 )
+_UNITS = (86_400, 3_600, 60, 1)
 _RANKS = (("p50", "s1"), ("p95", "s2"), ("p99", "s3"))
 
 
@@ -106,7 +107,9 @@ def _charts(report: Report) -> list[str]:
         of: list[Durations | None] = [getattr(row, name) if row else None for row in rows]
         series = [Series(rank, style, [getattr(one, rank) if one else None for one in of]) for rank, style in _RANKS]
         label = f"{name} time, percentiles over time"
-        made.append(_section(f"{name.capitalize()} time, every {every}", lines(series, times, words.duration, label)))
+        made.append(
+            _section(f"{name.capitalize()} time, every {every}", lines(series, times, words.duration, label, _UNITS))
+        )
     return made
 
 
@@ -154,7 +157,7 @@ def _levels(found: Statistics) -> str:
         for row in found.rows
         if row.level is not None
     ]
-    return bars(rows[:MOST_BARS], "service level met by queue") if rows else "<p>Nothing was started.</p>"
+    return bars(rows[:MOST_BARS], "service level met by queue", most=1.0) if rows else "<p>Nothing was started.</p>"
 
 
 def _failures(found: Failures) -> str:

@@ -22,9 +22,14 @@ class Series:
     values: Sequence[float | None]
 
 
-def lines(series: Sequence[Series], times: Sequence[str], say: Callable[[float], str], label: str) -> str:
-    """Lines over time. times: a name for each value; say: a value in words; label: what it shows, for who listens."""
-    top = max((v for one in series for v in one.values if v is not None), default=0.0)
+def lines(
+    series: Sequence[Series], times: Sequence[str], say: Callable[[float], str], label: str, units: Sequence[int] = (1,)
+) -> str:
+    """Lines over time. times: a name for each value; say: a value in words; label: what it shows, for who listens.
+
+    units: in which the scale is even, the largest first: 60 for minutes.
+    """
+    top = even_top(max((v for one in series for v in one.values if v is not None), default=0.0), units)
     drawn = [_grid(top, say), *(_line(one, top, len(times)) for one in series), _axis(times)]
     legend = "".join(f'<span class="key {one.style}">{escape(one.name)}</span>' for one in series)
     return (
@@ -33,9 +38,12 @@ def lines(series: Sequence[Series], times: Sequence[str], say: Callable[[float],
     )
 
 
-def bars(rows: Sequence[tuple[str, float, str]], label: str, style: str = "s1") -> str:
-    """Bars from the left. rows: a name that is safe to show, a value, and the value in words."""
-    most = max((value for _, value, _ in rows), default=0.0) or 1.0
+def bars(rows: Sequence[tuple[str, float, str]], label: str, style: str = "s1", most: float | None = None) -> str:
+    """Bars from the left. rows: a name that is safe to show, a value, and the value in words.
+
+    most: the value of the longest bar there could be; None: the largest of them.
+    """
+    most = most or max((value for _, value, _ in rows), default=0.0) or 1.0
     room = WIDTH - BAR_NAME - 110
     drawn = []
     for place, (name, value, said) in enumerate(rows):
@@ -47,6 +55,17 @@ def bars(rows: Sequence[tuple[str, float, str]], label: str, style: str = "s1") 
         )
     height = max(1, len(rows)) * BAR_HEIGHT
     return f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(label)}">{"".join(drawn)}</svg>'
+
+
+def even_top(most: float, units: Sequence[int]) -> float:
+    """Where a scale ends that reaches so far: at an even number of units, or of tenths of the smallest and so on."""
+    unit = float(next((unit for unit in units if most >= 2 * unit), units[-1]))
+    while most and most < unit:
+        unit /= 10
+    while most > 10 * unit:
+        unit *= 10
+    finer = () if unit in units else (1.2, 1.6)
+    return next(step * unit for step in (*finer, 2, 4, 6, 8, 10) if most <= step * unit)
 
 
 def _grid(top: float, say: Callable[[float], str]) -> str:

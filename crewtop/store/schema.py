@@ -10,7 +10,7 @@ from crewtop.model.errors import CrewtopError, Refused
 from crewtop.model.shipped import shipped
 from crewtop.store.database import Database, statement
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 UPGRADE_SECONDS = 86_400.0
 """A migration may rewrite a table of many millions of rows."""

@@ -31,7 +31,8 @@ NO_WORKER = "(no longer known)"
 async def read(database: Database, by: str, since_seconds: float) -> Statistics:
     """What finished in the last so many seconds, by 'crew', 'queue', 'worker' or 'day' (UTC).
 
-    It begins with a whole minute, or a whole hour where they are more than three days. Raises as Database does.
+    It begins with a whole minute, or a whole hour where they are more than three days, and a year ago at most. Raises
+    as Database does.
     """
     rolled, called = SPLITS[by]
     at, since, counted = await _counted(database, rolled, called, since_seconds)
@@ -44,7 +45,10 @@ async def read(database: Database, by: str, since_seconds: float) -> Statistics:
     notes = ["calls to models are not told apart by worker"] if called is None else []
     if any(row.name == NO_WORKER for row in rows):
         notes.append(f"{NO_WORKER}: what ended more than three days ago, or by no worker's hand")
-    return Statistics(at, since, by, tuple(ordered), tally(together(counted, "all")), tuple(notes))
+    whole = together(counted, "all")
+    if called is None:
+        whole = replace(whole, tokens=None, cost=None)
+    return Statistics(at, since, by, tuple(ordered), tally(whole), tuple(notes))
 
 
 async def over_time(database: Database, since_seconds: float, step_seconds: int) -> Statistics:

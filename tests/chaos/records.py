@@ -65,15 +65,25 @@ SQL = {
 }  # fmt: skip
 SQL["crewtop-dense"] = SQL["crewtop"]
 
-# Broken histories; counters that differ from a count; completed tasks that have other than one completed run.
+# Broken histories; counters of depth, and rollups of what completed, that differ from a count either way; completed
+# tasks that have other than one completed run.
 CREWTOP_FAULTS = """
 SELECT
   (SELECT count(*) FROM crewtop.tasks AS t WHERE
      (SELECT array_agg(version ORDER BY version) FROM crewtop.task_history WHERE task_id = t.id)
        IS DISTINCT FROM (SELECT array_agg(v) FROM generate_series(1, t.version) AS v)),
-  (SELECT count(*) FROM (
-     SELECT queue, crew, status, sum(n)::bigint FROM crewtop.depth GROUP BY 1, 2, 3 HAVING sum(n) <> 0
-     EXCEPT SELECT queue, crew, status, count(*) FROM crewtop.tasks GROUP BY 1, 2, 3) AS wrong),
+  (SELECT count(*)
+   FROM (SELECT queue, crew, status, sum(n)::bigint AS n FROM crewtop.depth GROUP BY 1, 2, 3 HAVING sum(n) <> 0)
+     AS counter
+   FULL JOIN (SELECT queue, crew, status, count(*) AS n FROM crewtop.tasks GROUP BY 1, 2, 3) AS task
+     USING (queue, crew, status)
+   WHERE counter.n IS DISTINCT FROM task.n)
+  + (SELECT count(*)
+     FROM (SELECT queue, crew, sum(completed)::bigint AS n FROM crewtop.stats GROUP BY 1, 2 HAVING sum(completed) <> 0)
+       AS rollup
+     FULL JOIN (SELECT queue, crew, count(*) AS n FROM crewtop.tasks WHERE status = 'completed' GROUP BY 1, 2) AS task
+       USING (queue, crew)
+     WHERE rollup.n IS DISTINCT FROM task.n),
   (SELECT count(*) FROM crewtop.tasks AS t WHERE t.status = 'completed' AND
      (SELECT count(*) FROM crewtop.runs WHERE task_id = t.id AND outcome = 'completed') <> 1)
 """

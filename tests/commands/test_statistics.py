@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from dataclasses import dataclass, field
 from decimal import Decimal
 from html.parser import HTMLParser
@@ -18,7 +19,7 @@ from crewtop.config import Configuration, load
 from crewtop.model.errors import Refused
 from crewtop.model.pricing import Tokens
 from crewtop.model.task import RunOutcome
-from crewtop.plain.svg import Series, bars, lines
+from crewtop.plain.svg import Series, bars, even_top, lines
 from crewtop.store import ledger
 from crewtop.store.database import Database
 from tests.store.helpers import call, end, one, put, take
@@ -201,3 +202,27 @@ def test_a_line_has_gaps_where_nothing_is_known_and_a_chart_of_nothing_is_a_char
     assert "&lt;d&gt;" in drawn
     assert "<svg" in lines([Series("x", "s1", [])], [], str, "x")
     assert "<svg" in bars([], "x")
+
+
+def test_a_bar_of_a_share_is_as_long_as_the_share() -> None:
+    lengths = [
+        float(width) for width in re.findall(r'width="([0-9.]+)"', bars([("q", 0.5, ""), ("r", 1.0, "")], "x", most=1))
+    ]
+    assert lengths[0] * 2 == lengths[1]
+    assert bars([("q", 0.5, "")], "x", most=1).count(f'width="{lengths[0]}"') == 1
+
+
+@pytest.mark.parametrize(
+    ("most", "units", "top"),
+    [
+        (0, (1,), 2),
+        (1, (1,), 2),
+        (3, (1,), 4),
+        (103, (1,), 120),
+        (0.03, (60, 1), 0.04),
+        (59, (60, 1), 60),
+        (121, (60, 1), 240),
+    ],
+)
+def test_a_scale_ends_at_an_even_figure(most: float, units: tuple[int, ...], top: float) -> None:
+    assert even_top(most, units) == pytest.approx(top)

@@ -382,3 +382,15 @@ async def test_how_long_the_head_of_each_priority_waits(database: Database, moni
     assert queue.oldest == queue.waits[3]
     await one(database, "UPDATE crewtop.queues SET service_levels = '{1,2,3,4,5}'")
     assert (await queue_of(monitor)).service_levels == (1.0, 2.0, 3.0, 4.0, 5.0)
+
+
+async def test_after_a_long_gap_what_was_folded_meanwhile_is_not_missing(database: Database, monitor: Monitor) -> None:
+    """As after a laptop has slept: a minute begins before the second that was known, and holds what came after it."""
+    await monitor.snapshot()
+    monitor._window.since -= 4_000  # type: ignore[operator]
+    await one(
+        database,
+        "INSERT INTO crewtop.model_stats (at, span, queue, crew, provider, model, calls, cost)"
+        " VALUES (date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC', 60, 'q', 'a', 'p', 'm', 1, 2.5)",
+    )
+    assert (await monitor.snapshot()).spend_today.known == Decimal("2.5")

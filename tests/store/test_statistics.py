@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -74,6 +75,16 @@ async def test_of_nothing_everything_is_unknown(database: Database) -> None:
     found = await statistics.read(database, "crew", DAY)
     assert found.rows == ()
     assert (found.whole.success, found.whole.level, found.whole.run.p50) == (None, None, None)
+    of_workers = await statistics.read(database, "worker", DAY)
+    assert (of_workers.whole.tokens, of_workers.whole.cost) == (None, None)
+
+
+async def test_a_window_begins_where_hours_are_known_from(database: Database) -> None:
+    await some(database)
+    await one(database, "UPDATE crewtop.stats SET at = '-infinity', span = 31536000 WHERE crew = 'a'")
+    found = await statistics.read(database, "crew", 5_200 * 7 * DAY)
+    assert found.at - found.since < timedelta(days=365, hours=1)
+    assert [row.name for row in found.rows if row.completed] == ["b"]
 
 
 def test_durations_are_within_one_percent_and_merge() -> None:
