@@ -64,8 +64,8 @@ def even_top(most: float, units: Sequence[int]) -> float:
         unit /= 10
     while most > 10 * unit:
         unit *= 10
-    finer = () if unit in units else (1.2, 1.6)
-    return next(step * unit for step in (*finer, 2, 4, 6, 8, 10) if most <= step * unit)
+    steps: tuple[float, ...] = (2, 4, 6, 8, 10) if unit in units else (1.2, 1.6, 2, 4, 6, 8, 10)
+    return next(step * unit for step in steps if most <= step * unit)
 
 
 def _grid(top: float, say: Callable[[float], str]) -> str:
