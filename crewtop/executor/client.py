@@ -127,7 +127,8 @@ class Zygote:
             self._control.shutdown(socket.SHUT_WR)  # it takes this as the worker's end
         try:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._process.wait(), _CLOSE_SECONDS)
+                async with asyncio.timeout(_CLOSE_SECONDS):
+                    await self._process.wait()
         finally:
             await self._destroy()
 

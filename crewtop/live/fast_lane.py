@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
 from redis.asyncio import Redis
-from redis.asyncio.client import Pipeline
+from redis.asyncio.client import Pipeline, PubSub
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError, ResponseError
@@ -24,6 +24,8 @@ from crewtop.model.live import Change, Stand
 from crewtop.model.snapshot import Health
 
 TIMEOUT_SECONDS = 1.0
+QUIET_SECONDS = 5.0
+"""How long a listener reads on where nothing comes."""
 BACKOFF_SECONDS = (0.5, 15.0)
 LOG_LINES = 5_000
 """A run's live log keeps its newest lines; the whole tail is stored with the run when it ends."""
@@ -132,10 +134,8 @@ class FastLane:
                         await channel.subscribe(keys.kill(worker_id))
                     self._worked()
                     yield Woken()
-                    while True:
-                        message = await channel.get_message(timeout=5.0)
-                        if message is not None:
-                            yield _read(message)
+                    async for message in _messages(channel):
+                        yield _read(message)
             except _FAILURES as error:
                 await asyncio.sleep(self._failed(error))
 
@@ -150,10 +150,8 @@ class FastLane:
                         await channel.subscribe(keys.endings(self.whose() or ""))
                     self._worked()
                     yield None
-                    while True:
-                        message = await channel.get_message(timeout=5.0)
-                        if message is not None:
-                            yield str(message["data"])
+                    async for message in _messages(channel):
+                        yield str(message["data"])
             except _FAILURES as error:
                 await asyncio.sleep(self._failed(error))
 
@@ -306,6 +304,15 @@ def _client(url: str) -> Redis:
         raise CrewtopError(
             "redis: the URL is none: use redis://, rediss:// or unix://, such as redis://db1:6379/0"
         ) from None
+
+
+async def _messages(channel: PubSub) -> AsyncIterator[dict[str, Any]]:
+    """What comes on the channels, for ever."""
+    while True:
+        async with asyncio.timeout(QUIET_SECONDS + TIMEOUT_SECONDS):  # it may connect anew
+            message = await channel.get_message(timeout=QUIET_SECONDS)
+        if message is not None:
+            yield message
 
 
 def _read(message: dict[str, Any]) -> Woken | Kill:

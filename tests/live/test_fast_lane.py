@@ -9,6 +9,8 @@ from redis.asyncio import Redis
 
 from crewtop.live import keys
 from crewtop.live.fast_lane import LOG_LINES, FastLane, Kill, Woken
+from crewtop.model.live import Stand
+from crewtop.model.task import TaskStatus
 
 
 async def test_a_wake_up_reaches_the_workers_of_its_queue(live: FastLane, redis_url: str) -> None:
@@ -34,6 +36,22 @@ async def test_a_cut_connection_is_made_again_and_a_wake_up_said(live: FastLane,
         await client.client_kill_filter(_type="pubsub", skipme=True)
     assert await asyncio.wait_for(listening, 30) == Woken()
     await heard.aclose()
+
+
+async def test_what_is_cancelled_while_it_tells_ends(live: FastLane) -> None:
+    """Wherever the cancellation strikes: a worker that drains waits for these."""
+
+    async def tell_for_ever() -> None:
+        while True:
+            await live.stand([Stand(1, 1, TaskStatus.RUNNING)])
+
+    for turns in range(1, 80):
+        telling = asyncio.create_task(tell_for_ever())
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        telling.cancel()
+        await asyncio.wait([telling], timeout=10)
+        assert telling.cancelled(), turns
 
 
 async def test_log_lines_come_back_in_order_and_from_where_one_left_off(live: FastLane) -> None:

@@ -202,7 +202,8 @@ class _Connection:
         while not self.reader.at_eof():
             await self._send(b" ")
             with suppress(TimeoutError):
-                await asyncio.wait_for(self.reader.read(1), self.house.behaviour.drip_seconds)
+                async with asyncio.timeout(self.house.behaviour.drip_seconds):
+                    await self.reader.read(1)
         return False
 
     async def _complete(self, chat: Chat, call: Call, answer: _Answer) -> bool:
