@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
@@ -64,11 +64,13 @@ class Asked:
 
 @dataclass(slots=True)
 class RunsCalls:
-    """Those of one run that are not over. let_out: the row of one that is about to go out. denied_by: the provider
-    whose limit it met last. cut: whether the run ended while one was out.
+    """Those of one run that are not over. let_out: the row of one that is about to go out. kept: returns when the
+    steps that the run has completed are stored. denied_by: the provider whose limit it met last. cut: whether the run
+    ended while one was out.
     """
 
     let_out: Callable[[Asked, Permit], CallEntry] | None = None
+    kept: Callable[[], Awaitable[None]] | None = None
     asked: dict[str, Asked] = field(default_factory=dict)
     denied_by: str | None = None
     cut: bool = False
@@ -145,6 +147,8 @@ class Calls:
 
     async def _answer(self, run: RunsCalls, entry: Asked, reply: Callable[[dict[str, Any]], None]) -> None:
         call_id = entry.ask.call_id
+        if run.kept is not None:
+            await run.kept()
         try:
             answer = await self._let_out(entry)
         except CrewtopError as error:

@@ -153,7 +153,9 @@ class SharedProcess:
         if run is None:
             return  # a thread that it left behind
         if isinstance(told.event, CallAsked | CallSettled):
-            await run.call(told.event, lambda answer: self._host.say({"run": told.run_id, "answer": answer}))
+            await run.call(
+                told.event, lambda answer: self._host.say({"run": told.run_id, "answer": answer}), self._recorder.kept
+            )
             return
         entries = run.tell(told.event)
         if entries:

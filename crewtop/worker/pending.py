@@ -46,6 +46,10 @@ class Pending:
             case Progress():
                 self.progress[entry.run_id] = _newest(self.progress.get(entry.run_id), entry)
 
+    def completed_a_step(self, run_id: int) -> bool:
+        """Whether the end of a step of this run waits here."""
+        return any(run == run_id and step.status != "running" for (run, _), step in self.steps.items())
+
     def take_back(self, older: Pending) -> None:
         """Put back what could not be written, under what came since."""
         self.calls = older.calls | self.calls

@@ -32,6 +32,9 @@ ENOUGH = 100
 FULL = 5_000
 """Entries that may wait; beyond it runs are held up until some are written."""
 
+PATIENCE_SECONDS = 0.4
+"""A call waits no longer for the steps before it."""
+
 BACKOFF_SECONDS = (0.2, 10.0)
 
 
@@ -55,7 +58,8 @@ class Recorder:
         self._finished = finished
         self._telling = telling
         self._pending = Pending()
-        self._writing: dict[int, tuple[Finish, bool]] = {}
+        self._writing = Pending()
+        self._written = asyncio.Event()
         self._news = asyncio.Event()
         self._enough = asyncio.Event()
         self._room = asyncio.Event()
@@ -92,8 +96,18 @@ class Recorder:
 
     def unstored(self) -> dict[int, int]:
         """Runs that ended but are not recorded yet, as run_id to task_id: their leases have to be held on."""
-        ended = self._writing | self._pending.finishes
+        ended = self._writing.finishes | self._pending.finishes
         return {run_id: report.task_id for run_id, (report, _) in ended.items()}
+
+    async def kept(self, run_id: int) -> None:
+        """Return when the steps that a run has completed are stored, or soon after where the database does not answer:
+        what it pays for next rests on them.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while self._pending.completed_a_step(run_id) or self._writing.completed_a_step(run_id):
+                    self.hurry()
+                    await self._written.wait()
 
     def end(self) -> None:
         """Let run() return as soon as everything is written."""
@@ -121,13 +135,13 @@ class Recorder:
         self._news.clear()
         self._enough.clear()
         batch, self._pending = self._pending, Pending()
-        self._writing = batch.finishes  # unstored() must not forget a lease in between
+        self._writing = batch  # unstored() must not forget a lease in between
         try:
             ended = await self._write(batch)
         except BaseException as error:
             # Whatever it was, a cancellation at the end of a drain too: every write can be done again.
             self._failures += 1
-            self._writing = {}
+            self._writing = Pending()
             self._pending.take_back(batch)
             self._changed()
             if not isinstance(error, CrewtopError):
@@ -137,7 +151,9 @@ class Recorder:
         if self._failures:
             log.info("recording again", after_failures=self._failures)
         self._failures = 0
-        self._writing = {}
+        self._writing = Pending()
+        self._written.set()
+        self._written = asyncio.Event()
         self._changed()
         self._telling.ended(ended, batch.finishes)
         await self._finished(ended)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from crewtop.model.events import CallAsked, CallSettled, Event, Raised, Returned, Turn
@@ -14,6 +15,8 @@ from crewtop.worker.output import LiveLog, Output
 from crewtop.worker.story import Entry, Story
 from crewtop.worker.verdict import Ending, verdict
 from crewtop.worker.work import Work
+
+Kept = Coroutine[Any, Any, None]
 
 
 class Run:
@@ -80,13 +83,15 @@ class Run:
             return []
         return self._told().tell(event)
 
-    async def call(self, event: CallAsked | CallSettled, reply: Callable[[dict[str, Any]], None]) -> None:
-        """A call to a model asks to go out, to which reply answers, or is over."""
+    async def call(
+        self, event: CallAsked | CallSettled, reply: Callable[[dict[str, Any]], None], kept: Callable[[int], Kept]
+    ) -> None:
+        """A call to a model asks to go out, to which reply answers, or is over. kept: Recorder.kept."""
         if self._work.calls is None:
             return
         if self.calls is None:
             story = self._told()
-            self.calls = RunsCalls(story.let_out, story.asked)
+            self.calls = RunsCalls(story.let_out, partial(kept, self.claim.run_id), story.asked)
         if isinstance(event, CallAsked):
             self._work.calls.asked(self.calls, event.ask, reply)
         else:

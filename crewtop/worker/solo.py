@@ -81,7 +81,7 @@ class SoloRun(Run):
     async def _read_events(self, process: Process, recorder: Recorder) -> None:
         async for event in process.events:
             if isinstance(event, CallAsked | CallSettled):
-                await self.call(event, lambda answer: process.say({"answer": answer}))
+                await self.call(event, lambda answer: process.say({"answer": answer}), recorder.kept)
                 continue
             entries = self.tell(event)
             if entries:

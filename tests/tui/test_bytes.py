@@ -70,14 +70,15 @@ def test_a_hundred_changing_rows_cost_less_than_20_kilobytes_a_second() -> None:
         terminal.take()
         terminal.wait_ticks(ticks)
         sent = terminal.take()
-    assert 1_000 * ticks < len(sent) < 20_480 * ticks  # of 40 visible rows, if a tick comes once a second
+    # Of 40 visible rows, if a tick comes once a second; the paint of the tick before may have come late.
+    assert 1_000 * ticks < len(sent) < 20_480 * (ticks + 1)
 
 
 def test_a_copied_id_reaches_the_terminals_clipboard() -> None:
     with live() as terminal:
         terminal.see("RUNNING NOW")
         terminal.press("2")
-        terminal.see("48990")
+        terminal.see("of 16")  # the overview has a 48990 too
         terminal.press("y")
         copied = b"\x1b]52;c;" + base64.b64encode(b"48990") + b"\x07"
         terminal.until(lambda: copied in terminal.raw, "the copy")

@@ -10,9 +10,9 @@ import asyncpg
 import pytest
 
 from crewtop.live.fast_lane import FastLane
-from crewtop.model.ledger import Progress
+from crewtop.model.ledger import Progress, StepEntry
 from crewtop.model.pricing import Tokens
-from crewtop.model.task import SERVICE_LEVELS_SECONDS, Finish, Finished, RunOutcome, TaskStatus
+from crewtop.model.task import SERVICE_LEVELS_SECONDS, Claim, Finish, Finished, RunOutcome, TaskStatus
 from crewtop.store.database import Database
 from crewtop.worker.recorder import Recorder
 from crewtop.worker.telling import Telling
@@ -58,6 +58,24 @@ async def test_news_of_progress_keeps_what_later_news_does_not_know(database: Da
     assert await recorder.flush()
     row = await run(database, claim.run_id)
     assert (row["step_position"], row["agent"], row["activity"]) == (2, "analyst", "tool search")
+
+
+def _step(claim: Claim, status: str) -> StepEntry:
+    return StepEntry(claim.run_id, claim.task_id, 1, "look", None, None, status, None, None, 0.0, None)
+
+
+async def test_a_call_waits_until_the_step_before_it_is_stored(database: Database, recorder: Recorder) -> None:
+    """What is killed while its next call is out has the step to resume from."""
+    await put(database, *"aa")
+    claims = await take(database, limit=2)
+    await recorder.add([_step(claims[0], "completed"), _step(claims[1], "running")])
+    await asyncio.wait_for(recorder.kept(claims[1].run_id), 10)  # a step that goes on holds nothing up
+    waiting = asyncio.create_task(recorder.kept(claims[0].run_id))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    assert await recorder.flush()
+    await waiting
+    assert await one(database, "SELECT count(*) FROM crewtop.steps WHERE status = 'completed'") == 1
 
 
 async def test_fifty_ends_of_which_one_cannot_be_stored(database: Database, recorder: Recorder, told: Told) -> None:

@@ -124,7 +124,7 @@ async def test_a_permit_comes_after_the_row_and_a_model_that_tells_nothing_of_it
     await put(database, "a")
     [claim] = await take(database)
     story = Story(claim, {})
-    run = RunsCalls(story.let_out, story.asked)
+    run = RunsCalls(story.let_out, asked=story.asked)
     await let_out(calls, run)
     assert [(row["call_id"], row["outcome"]) for row in await rows(database)] == [("c1", "started")]
     await calls.settled(run, asdict(Settled("c1", Outcome.UNSENT, None)))
@@ -139,7 +139,7 @@ async def test_a_call_that_was_out_when_its_run_ended_is_closed_even_if_it_told_
     await put(database, "a")
     [claim] = await take(database)
     story = Story(claim, {})
-    run = RunsCalls(story.let_out, story.asked)
+    run = RunsCalls(story.let_out, asked=story.asked)
     await let_out(calls, run)
     assert not run.cut
     calls.over(run)
