@@ -54,7 +54,8 @@ async def record(configuration: Configuration, asked: Asked) -> int:
     Raises Refused for what was typed wrong, and RecordingError where the file cannot be written.
     """
     try:
-        seconds, most_bytes = asked.length and length_of(asked.length), size_of(asked.max_size)
+        seconds = None if asked.length is None else length_of(asked.length)
+        most_bytes = size_of(asked.max_size)
     except ValueError as error:
         raise Refused(str(error)) from None
     interval = asked.interval or configuration.settings.screen.interval_seconds
@@ -62,7 +63,7 @@ async def record(configuration: Configuration, asked: Asked) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    if seconds:
+    if seconds is not None:
         loop.call_later(seconds, stop.set)
     async with monitor(configuration) as reader:
         return await _into_file(snapshots(reader, interval, stop, _say), asked.file, interval, most_bytes)

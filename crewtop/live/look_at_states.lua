@@ -5,7 +5,7 @@
 -- ARGV 1 mark, 2 milliseconds that it stands, 3 that counts are kept, 4 the tasks' ids, parted by blanks
 
 local found, hits = {}, 0
-for id in string.gmatch(ARGV[4], '%d+') do
+for id in string.gmatch(ARGV[4], '%S+') do
   local key = KEYS[1] .. id
   local state = redis.call('GET', key)
   if not state then

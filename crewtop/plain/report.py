@@ -20,7 +20,7 @@ from crewtop.text import masked, shown
 MOST_BARS = 12
 _HOW_TO_READ = (
     f"Times are UTC. Figures come from the rollups; durations are within 1 %; ~ marks fewer than {words.FEW} of them; "
-    "≥ marks a lower bound. The last point of a chart is of a stretch of time that goes on."
+    "≥ marks a lower bound. The first and the last point of a chart may be of less time than the others."
 )
 _UNITS = (86_400, 3_600, 60, 1)
 _RANKS = (("p50", "s1"), ("p95", "s2"), ("p99", "s3"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 
 from crewtop.model.errors import CrewtopError
 
@@ -29,25 +29,26 @@ def instant_of(typed: str, begin: datetime, end: datetime, *, utc: bool = True) 
 def _of_time(typed: str, begin: datetime, end: datetime, *, utc: bool) -> datetime:
     match = _TIME.fullmatch(typed)
     assert match is not None
-    zone = UTC if utc or match[4] else None
-    last = end.astimezone(zone)
+    in_utc = utc or bool(match[4])
     try:
-        found = last.replace(hour=int(match[1]), minute=int(match[2]), second=int(match[3] or 0), microsecond=0)
+        clock = time(int(match[1]), int(match[2]), int(match[3] or 0))
     except ValueError:
         raise InstantError(f"{typed} is no time of day: use one from 00:00 to 23:59:59") from None
-    return (
-        found - timedelta(days=1) if found > end and found - timedelta(days=1) > begin - timedelta(seconds=1) else found
-    )
+    last = end.astimezone(UTC if in_utc else None).date()
+    newest, before = (_zoned(datetime.combine(last - timedelta(days=back), clock), in_utc) for back in (0, 1))
+    return before if newest > end and before > begin - timedelta(seconds=1) else newest
 
 
 def _of_date(typed: str, *, utc: bool) -> datetime:
     try:
         found = datetime.fromisoformat(typed)
-    except ValueError:
+        return _zoned(found, utc) if found.tzinfo is None else found
+    except (ValueError, OverflowError):
         raise InstantError(f"{typed!r} is no time: use one like 14:03:10 or 2026-12-24T18:00:00") from None
-    if found.tzinfo is None:
-        return found.replace(tzinfo=UTC) if utc else found.astimezone()
-    return found
+
+
+def _zoned(told: datetime, utc: bool) -> datetime:
+    return told.replace(tzinfo=UTC) if utc else told.astimezone()
 
 
 def _said(at: datetime, utc: bool) -> str:

@@ -58,6 +58,11 @@ async def test_a_told_change_is_seen_without_asking_postgres(live: FastLane) -> 
     assert truth.asked == 1
 
 
+async def test_an_id_that_no_task_can_have_is_not_taken_for_another(live: FastLane) -> None:
+    await StateCache(live).read(TASK, Postgres(State(2, RUNNING)))
+    assert await StateCache(live).read(-TASK, Postgres(None)) is None
+
+
 async def test_nobody_s_task_takes_no_room(live: FastLane, redis: Redis) -> None:
     await live.stand([Stand(task_id, 2, RUNNING) for task_id in range(1_200)])
     assert await redis.keys(keys.TASK + "*") == []

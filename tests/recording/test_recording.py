@@ -7,8 +7,9 @@ import os
 import resource
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from time import tzset
 
 import pytest
 
@@ -348,6 +349,21 @@ def test_times_as_typed(typed: str, second: float) -> None:
 def test_a_time_of_day_is_the_newest_one_and_may_be_of_yesterday() -> None:
     assert instant_of("14:02:11", when(-86_400), when(60)) == NOW
     assert instant_of("23:00", when(-86_400), when(60)).day == NOW.day - 1
+
+
+def test_a_time_is_of_the_day_s_own_side_of_a_change_of_clocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
+    tzset()
+    try:
+        begin = datetime(2026, 3, 29, 0, 30, tzinfo=UTC)  # half an hour before it
+        end = begin + timedelta(hours=3)
+        assert instant_of("01:45", begin, end, utc=False) == begin + timedelta(minutes=15)
+        assert instant_of("03:45", begin, end, utc=False) == begin + timedelta(minutes=75)
+        with pytest.raises(InstantError, match="is no time"):
+            instant_of("0001-01-01", begin, end, utc=False)
+    finally:
+        monkeypatch.undo()
+        tzset()
 
 
 @pytest.mark.parametrize(
