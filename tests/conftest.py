@@ -23,6 +23,7 @@ from crewtop import embedded  # noqa: E402  after the environment is clean
 from crewtop.live.fast_lane import FastLane  # noqa: E402
 from crewtop.store import schema  # noqa: E402
 from crewtop.store.database import Database  # noqa: E402
+from tests.mother import start_mother  # noqa: E402
 
 TEMPLATE = "crewtop_template"
 
@@ -67,6 +68,15 @@ async def _template(dsn: str) -> None:
             await connection.execute(f"ALTER DATABASE {TEMPLATE}_new RENAME TO {TEMPLATE}")
     finally:
         await connection.close()
+
+
+@pytest.fixture(scope="session")
+def mother(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The address of a process that has imported CrewAI and forks what tests ask it for."""
+    address = tmp_path_factory.mktemp("mother") / "socket"
+    with start_mother(address) as process:  # closing its stdin ends it
+        yield address
+        assert process.poll() is None
 
 
 def dsn_of(dsn: str, name: str) -> str:
