@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import AsyncIterator, Iterator
+from multiprocessing.util import Finalize
 from pathlib import Path
 
 import asyncpg
@@ -36,13 +37,9 @@ if "PYTEST_RUN_FOLDER" not in os.environ:
     made = tempfile.mkdtemp(prefix="crewtop-test-", dir=memory if roomy else None)
     Path(made).chmod(0o755)
     os.environ["PYTEST_RUN_FOLDER"] = os.environ["TMPDIR"] = tempfile.tempdir = made
+    # Who made it clears it away, after multiprocessing its own folder in it (at -100).
+    Finalize(None, shutil.rmtree, [made], {"ignore_errors": True}, exitpriority=-200)
 FOLDER = Path(os.environ["PYTEST_RUN_FOLDER"])
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """The process that started the run clears up after all of them."""
-    if not hasattr(config, "workerinput"):
-        shutil.rmtree(FOLDER, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -62,6 +62,24 @@ def fork(
     return connection
 
 
+def python(address: Path) -> Path:
+    """A Python in whose place a worker's zygote is forked, where sys.executable of the worker leads to it."""
+    path = address.with_name("python")
+    call = f"from tests.mother import stand_in; stand_in({str(address)!r})"
+    path.write_text(f"#!{sys.executable}\nimport sys; sys.path.insert(0, {str(ROOT)!r}); {call}\n")
+    path.chmod(0o700)
+    return path
+
+
+def stand_in(address: str) -> NoReturn:
+    """Be the process that a worker starts as its zygote, while the mother's child is the zygote."""
+    _, _, module, control, folder = sys.argv[1:]  # -P -m crewtop.executor.zygote SOCKET FOLDER
+    files = {number: number for number in (0, 1, 2, int(control))}
+    with fork(Path(address), module, [control, folder], os.environ, Path.cwd(), files) as connection:
+        os.close(int(control))
+        sys.exit(abs(int(connection.recv(16) or 1)))
+
+
 class Mother:
     """Forks what she is asked for, and tells whoever asked how it ended."""
 

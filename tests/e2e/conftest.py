@@ -20,10 +20,12 @@ from crewtop.queue import Queue
 from crewtop.store.database import Database
 from crewtop.stores import Addresses, Stores
 from tests.e2e import warm
+from tests.mother import python
 
 ROOT = Path(__file__).parents[2]
 WITHOUT_CREWAI = Path(__file__).parent / "without_crewai"
 PATIENCE_SECONDS = 60.0
+WITH_PYTHON = "import sys; sys.executable = sys.argv.pop(1); from crewtop.__main__ import main; main()"
 
 CONFIG = """
 [crews]
@@ -64,20 +66,25 @@ class Site:
     database: Database
     queue: Queue
     stack: ExitStack
+    python: Callable[[], Path]
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
     commands: int = 0
 
-    def worker(self, *flags: str, **env: str) -> subprocess.Popen[bytes]:
+    def worker(self, *flags: str, whole: bool = False, **env: str) -> subprocess.Popen[bytes]:
         """Start a worker process of its own session; its log is in folder/worker-N.log.
 
-        Without a provider it is one on a host without CrewAI, whose import takes longer than most tests.
+        Without a provider it is one on a host without CrewAI, whose import takes longer than most tests; with one its
+        zygote is forked from a process that has imported it, and not below the worker, unless it is to be whole.
         """
         env = self.env | env
+        command = [sys.executable, "-m", "crewtop", "worker", *flags]
         if "CREWTOP_DEMO_PROVIDER" not in env:
             env["PYTHONPATH"] = f"{WITHOUT_CREWAI}{os.pathsep}{env['PYTHONPATH']}"
+        elif not whole:
+            command[1:3] = ["-c", WITH_PYTHON, str(self.python())]
         log = self.stack.enter_context((self.folder / f"worker-{len(self.workers)}.log").open("wb"))
         process = subprocess.Popen(
-            [sys.executable, "-m", "crewtop", "worker", *flags],
+            command,
             cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
         )  # fmt: skip
         self.workers.append(process)
@@ -133,7 +140,9 @@ class Site:
 
 
 @pytest.fixture
-async def site(database: Database, dsn: str, redis_url: str, live: Any, tmp_path: Path) -> AsyncIterator[Site]:
+async def site(
+    database: Database, dsn: str, redis_url: str, live: Any, tmp_path: Path, request: pytest.FixtureRequest
+) -> AsyncIterator[Site]:
     """A Site on a fresh database and an empty Valkey database."""
     config = tmp_path / "crewtop.toml"
     config.write_text(CONFIG)
@@ -149,7 +158,7 @@ async def site(database: Database, dsn: str, redis_url: str, live: Any, tmp_path
     }
     queue = Queue(Stores(database, live, Addresses(dsn, redis_url, "", embedded=False)), 2**20)
     with ExitStack() as stack:
-        site = Site(tmp_path, env, database, queue, stack)
+        site = Site(tmp_path, env, database, queue, stack, lambda: python(request.getfixturevalue("mother")))
         yield site
         for process in site.workers:
             if process.poll() is None:

@@ -116,9 +116,9 @@ async def test_a_crews_models_are_left_as_they_are_where_it_says_so(site: Site) 
 
 async def test_a_run_that_is_killed_in_mid_call_gives_back_what_its_call_held(site: Site) -> None:
     configure(site, '[llm]\nwait_seconds = 60\n[llm.limits."openai/gpt-4o-mini"]\nat_once = 1\n')
-    async with serve(first_calls(Fault.HANG, None, rate_hang=0.5)) as provider:
+    async with serve(first_calls(Fault.HANG, None, None, rate_hang=0.5)) as provider:
         site.worker("--slots", "2", CREWTOP_DEMO_PROVIDER=provider.url)
-        hung = await site.queue.enqueue("product", PRODUCT, max_attempts=1, budget=timedelta(seconds=15))
+        hung = await site.queue.enqueue("product", PRODUCT, max_attempts=1, budget=timedelta(seconds=8))
         await site.until("EXISTS (SELECT FROM crewtop.llm_calls WHERE outcome = 'started')")
         waits = await site.queue.enqueue("product", PRODUCT)
         with pytest.raises(TaskFailed, match="over its budget"):

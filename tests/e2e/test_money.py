@@ -77,7 +77,7 @@ async def test_missing_usage_is_unknown_and_the_sum_says_so(site: Site) -> None:
 
 async def test_a_killed_worker_in_mid_call_leaves_a_bill_and_no_process(site: Site) -> None:
     async with serve(Behaviour(rate_hang=1.0)) as provider:
-        worker = site.worker(CREWTOP_DEMO_PROVIDER=provider.url)
+        worker = site.worker(whole=True, CREWTOP_DEMO_PROVIDER=provider.url)
         await site.queue.enqueue("product", {"customer": "Ada", "question": "mugs?"})
         await site.until("EXISTS (SELECT FROM crewtop.llm_calls WHERE outcome = 'started')")
         below = psutil.Process(worker.pid).children(recursive=True)

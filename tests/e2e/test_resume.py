@@ -60,9 +60,10 @@ async def test_a_crew_killed_in_step_4_makes_exactly_the_missing_calls(site: Sit
     behaviour = meeting(None, None, None, Fault.HANG, None, None, *WHOLE)
     async with serve(behaviour) as provider:
         site.env["CREWTOP_DEMO_PROVIDER"] = provider.url
-        worker = site.worker()
+        worker = site.worker(whole=victim == "executor")
         task_id = await site.queue.enqueue("stages", TOPIC)
         await site.until("EXISTS (SELECT FROM crewtop.llm_calls WHERE step_position = 4 AND outcome = 'started')")
+        await site.until("count(*) = 3 FROM crewtop.steps WHERE status = 'completed'")
         await kill(site, worker, victim)
         result = await site.queue.result(task_id, timeout=60)
         assert await calls_by_run(site, provider) == [[None, None, None, Fault.HANG], [None, None]]
@@ -90,7 +91,7 @@ async def test_a_crew_that_failed_in_step_4_is_retried_from_there(site: Site) ->
 
 async def test_a_resumed_run_that_dies_too_is_resumed_with_all_that_is_done(site: Site) -> None:
     async with serve(meeting(None, None, Fault.HANG, None, None, Fault.HANG, None)) as provider:
-        worker = site.worker(CREWTOP_DEMO_PROVIDER=provider.url)
+        worker = site.worker(whole=True, CREWTOP_DEMO_PROVIDER=provider.url)
         task_id = await site.queue.enqueue("stages", TOPIC)
         for position in (3, 5):
             hung = "EXISTS (SELECT FROM crewtop.llm_calls WHERE step_position = $1 AND outcome = 'started')"
