@@ -68,9 +68,10 @@ async def _template(dsn: str) -> None:
 
 
 @pytest.fixture(scope="session")
-def mother(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def mother() -> Iterator[Path]:
     """The address of a process that has imported CrewAI and forks what tests ask it for."""
-    address = tmp_path_factory.mktemp("mother") / "socket"
+    address = FOLDER / f"mother-{os.getpid()}" / "socket"  # short, as a socket's path has to be
+    address.parent.mkdir()
     with start_mother(address) as process:  # closing its stdin ends it
         yield address
         assert process.poll() is None
