@@ -65,19 +65,25 @@ class Terminal:
     def see(self, words: str) -> None:
         self.until(lambda: words in self.text, words)
 
-    def wait_ticks(self, count: int) -> None:
-        """Until the screen has asked for so many more snapshots."""
+    def ticked(self) -> int:
+        """How many snapshots the screen has asked for since this was asked last."""
+        seen = 0
+        while select.select([self.ticks], [], [], 0)[0]:
+            seen += len(os.read(self.ticks, 64))
+        return seen
+
+    def wait_ticks(self, count: int) -> int:
+        """Until the screen has asked for so many more snapshots, or for more: answers how many it were."""
         seen = 0
 
         def enough() -> bool:
             nonlocal seen
-            while select.select([self.ticks], [], [], 0)[0]:
-                seen += len(os.read(self.ticks, 64))
+            seen += self.ticked()
             return seen >= count
 
-        enough()
-        seen = 0
+        self.ticked()
         self.until(enough, f"{count} ticks")
+        return seen
 
     def take(self) -> bytes:
         """The bytes that arrived since the last take."""
