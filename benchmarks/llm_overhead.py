@@ -1,7 +1,8 @@
 """What the layer around a call to a model costs: CrewAI's own call against the same with the worker asked and told.
 
 Both go to a provider on the loopback, one after another, in alternating pairs, from one process; the worker's side
-runs in a process of its own, as in production, and answers over a socket. `python -m benchmarks.llm_overhead`
+runs in a process of its own, as in production, and answers over a socket: limits in Redis, and a row in Postgres before
+a call goes out. `python -m benchmarks.llm_overhead`
 """
 
 from __future__ import annotations
@@ -17,20 +18,24 @@ from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection
 
-from benchmarks.servers import table
+from benchmarks.servers import fresh_servers, table
+from crewtop import embedded
+from crewtop.config_llm import CallLimit, Llm
 from crewtop.demo.provider.server import serve
 from crewtop.executor.desk import Desk
 from crewtop.executor.wire import Lines
-from crewtop.llm.breaker import Breakers
-from crewtop.llm.gate import Gate, Rules
-from crewtop.llm.keys import KeyPool
-from crewtop.llm.routes import Routes, listed
 from crewtop.model.events import CallAsked, CallSettled, Event, Terms, Turn, from_line, to_line
+from crewtop.model.task import NewTask, portion
+from crewtop.store import lease, producer
+from crewtop.store.database import Database
 from crewtop.worker.calls import Calls, RunsCalls
+from crewtop.worker.letting_out import letting_out
+from crewtop.worker.story import Story
 
 PAIRS, WARM = 500, 50
 TERMS = Terms(connect=5.0, first_byte=30.0, whole=60.0, tries=3, wait=5.0, base_urls={}, windows={})
 TURN = Turn(crew="bench", queue="default", priority=3, ends_at=float("inf"))
+LIMIT = CallLimit(requests_per_minute=1_000_000, tokens_per_minute=1_000_000_000)
 PROMPT = [{"role": "system", "content": "You help. " * 40}, {"role": "user", "content": "Tell about lamps. " * 60}]
 
 
@@ -39,11 +44,13 @@ def main() -> None:
     spawn = multiprocessing.get_context("spawn")
     ours, theirs = socket.socketpair()
     receive, send = spawn.Pipe(duplex=False)
-    worker = spawn.Process(target=_work, args=(theirs, send), daemon=True)
-    worker.start()
-    theirs.close()
-    bare, layered = _measure(ours, receive.recv())
-    worker.kill()
+    with fresh_servers() as servers:
+        worker = spawn.Process(target=_work, args=(theirs, send, servers), daemon=True)
+        worker.start()
+        theirs.close()
+        bare, layered = _measure(ours, receive.recv())
+        worker.kill()
+        worker.join()
     added = sorted(late - early for early, late in zip(bare, layered, strict=True))
     table(
         f"A call to a model on the loopback, {PAIRS} pairs, milliseconds",
@@ -92,24 +99,30 @@ def _hear(worker: socket.socket, desk: Desk) -> None:
                 desk.answer(json.loads(line))
 
 
-def _work(executor: socket.socket, address: Connection) -> None:
-    asyncio.run(_serve(executor, address))
+def _work(executor: socket.socket, address: Connection, servers: embedded.Servers) -> None:
+    asyncio.run(_serve(executor, address, servers))
 
 
-async def _serve(executor: socket.socket, address: Connection) -> None:
+async def _serve(executor: socket.socket, address: Connection, servers: embedded.Servers) -> None:
     reader, writer = await asyncio.open_connection(sock=executor)
-    keys = KeyPool({})
-    async with serve() as provider, Gate(None, Rules({}, 30.0), keys) as gate:
-        address.send(provider.url)
-        calls, run = Calls(gate, keys, Breakers(), Routes(), listed({}), 30.0), RunsCalls()
-        while line := await reader.readline():
-            await _obey(calls, run, from_line(line), writer)
+    settings = Llm(limits={"openai/gpt-4.1-mini": LIMIT})
+    async with Database(servers.dsn, application_name="crewtop benchmark") as database:
+        await producer.enqueue(database, [portion([NewTask("bench", "{}")])])
+        [claim] = await lease.claim(database, "bench", None, ["bench"], 1, 3_600.0)
+        story = Story(claim, {})
+        run = RunsCalls(story.let_out, asked=story.asked)
+        async with serve() as provider, letting_out(settings, {}, database, servers.redis_url, "bench") as calls:
+            address.send(provider.url)
+            while line := await reader.readline():
+                await _obey(calls, run, from_line(line), writer)
 
 
 async def _obey(calls: Calls, run: RunsCalls, event: Event, writer: asyncio.StreamWriter) -> None:
     if isinstance(event, CallAsked):
         calls.asked(run, event.ask, partial(_say, writer))
     elif isinstance(event, CallSettled):
+        for entry in run.asked.values():
+            entry.told = True  # as CrewAI's own event of the call would have it
         await calls.settled(run, event.settled)
 
 
