@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import structlog
@@ -29,5 +29,10 @@ def tracing(endpoint: str | None) -> Iterator[Traces | None]:
         log.warning("no traces", missing=error.name, then='install the extra: pip install "crewtop[traces]"')
         yield None
         return
-    with collecting(endpoint) as traces:
+    with ExitStack() as stack:
+        try:
+            traces = stack.enter_context(collecting(endpoint))
+        except ValueError as error:  # of one of OpenTelemetry's own variables
+            log.warning("no traces", reason=str(error), then="runs go on")
+            traces = None
         yield traces

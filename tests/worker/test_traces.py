@@ -130,6 +130,16 @@ def test_a_collector_that_is_away_is_told_of_once_and_holds_nobody_up(monkeypatc
     assert spent < 30  # nothing waits for the collector; how much it costs is measured elsewhere
 
 
+def test_a_setting_that_opentelemetry_refuses_costs_the_traces_and_not_the_worker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "many")
+    with structlog.testing.capture_logs() as logged, tracing("http://127.0.0.1:9") as traces:
+        assert traces is None
+    [line] = logged
+    assert "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT" in line["reason"]
+
+
 def test_a_collector_takes_them_by_otlp() -> None:
     with receiver() as (address, taken):
         with collecting(address) as traces:
