@@ -29,6 +29,9 @@ _MICROSECOND = timedelta(microseconds=1)
 _MONEY = Context(prec=8)
 _REMEMBERED_CHARACTERS = 512
 
+MOST, MOST_EXPONENT = 1e100, 100
+"""No figure is larger, no amount has a larger exponent: what a stranger's file has beyond cannot be reckoned with."""
+
 
 class Unreadable(ValueError):
     """Plain data that is no value of its type."""
@@ -86,9 +89,9 @@ class Text(Leaf):
 
 
 class Fraction(Leaf):
-    """A float. What is not finite, which JSON does not know, is written as its name."""
+    """A float. What is not finite, which no figure is, is written as its name, and is unreadable."""
 
-    kinds = (float, int, str)
+    kinds = (float, int)
 
     def plain(self, value: float) -> Plain:
         if not math.isfinite(value):
@@ -96,12 +99,10 @@ class Fraction(Leaf):
         return _brief(round(value, 3) if abs(value) >= 0.01 else float(f"{value:.1e}"))
 
     def value(self, plain: Plain, schema: Schema) -> float:
-        if isinstance(plain, str) and plain not in ("nan", "inf", "-inf"):
-            raise Unreadable(f"{plain[:40]!r} is no float")
-        try:
-            return float(super().value(plain, schema))
-        except OverflowError:
-            raise Unreadable("a number too large") from None
+        told = super().value(plain, schema)
+        if not -MOST < told < MOST:
+            raise Unreadable(f"{str(told)[:40]} is no figure of a snapshot")
+        return float(told)
 
 
 class Amount(Leaf):
@@ -119,9 +120,12 @@ class Amount(Leaf):
     def value(self, plain: Plain, schema: Schema) -> Decimal:
         told = super().value(plain, schema)
         try:
-            return Decimal(repr(told) if isinstance(told, float) else told)
+            amount = Decimal(repr(told) if isinstance(told, float) else told)
         except InvalidOperation:
             raise Unreadable(f"{told[:40]!r} is no amount") from None
+        if not amount.is_finite() or abs(amount.adjusted()) > MOST_EXPONENT:
+            raise Unreadable(f"{str(told)[:40]} is no amount of a snapshot")
+        return amount
 
 
 class Instant(Leaf):

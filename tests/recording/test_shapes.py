@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from crewtop.model.snapshot import Snapshot, Throttle
+from crewtop.model.snapshot import QueueRow, Snapshot, Throttle
 from crewtop.recording.delta import Broken, Words, applied
 from crewtop.recording.shapes import Unreadable, schema_of, shape_of
 from tests.tui.fixtures import BUSY, EMPTY, HELD_BACK, INCIDENT
@@ -22,7 +23,9 @@ SHAPE, SCHEMA = shape_of(Snapshot), schema_of(Snapshot)
 
 st.register_type_strategy(str, st.sampled_from(["", "support", "returns", "db1", "a\x1b[2J", "token=hunter2xyz", "🚢"]))
 st.register_type_strategy(int, st.integers(-(2**40), 2**40) | st.integers(0, 3))
-st.register_type_strategy(float, st.floats(allow_nan=False, width=32) | st.sampled_from([0.0, 1.5, 0.0042]))
+st.register_type_strategy(
+    float, st.floats(allow_nan=False, allow_infinity=False, width=32) | st.sampled_from([0.0, 1.5, 0.0042])
+)
 st.register_type_strategy(
     Decimal, st.decimals(allow_nan=False, allow_infinity=False, places=6, min_value=0, max_value=99)
 )
@@ -106,6 +109,17 @@ def test_data_of_another_type_is_refused(wrong: Any) -> None:
     plain[SCHEMA["Snapshot"].index("running_total")] = wrong
     with pytest.raises(Unreadable):
         SHAPE.value(plain, SCHEMA)
+
+
+@pytest.mark.parametrize("wrong", [math.inf, math.nan, 1e300, 10**400, "inf"], ids=lambda wrong: str(wrong)[:9])
+def test_what_cannot_be_reckoned_with_is_refused(wrong: Any) -> None:
+    level = SHAPE.plain(BUSY)[SCHEMA["Snapshot"].index("queues")][0]
+    level[SCHEMA["QueueRow"].index("level")] = wrong
+    cost = SHAPE.plain(BUSY)[SCHEMA["Snapshot"].index("queues")][0]
+    cost[SCHEMA["QueueRow"].index("cost_per_1000")][SCHEMA["Money"].index("known")] = wrong
+    for queue in (level, cost):
+        with pytest.raises(Unreadable):
+            shape_of(QueueRow).value(queue, SCHEMA)
 
 
 @pytest.mark.parametrize(
