@@ -152,10 +152,12 @@ class Queue:
     async def result(self, task_id: int, timeout: float | None = None) -> Any:
         """Wait for a task's result: the crew's structured output if it has one, else its text.
 
-        timeout: seconds, None for as long as it takes. Raises TaskFailed or TaskCancelled if it ended so,
-        TimeoutError if it has not ended by then, Refused where there is no such task, Unavailable if the database
-        cannot answer.
+        timeout: seconds, None for as long as it takes, 0 to take only what is there. Raises TaskFailed or TaskCancelled
+        if it ended so, TimeoutError if it has not ended by then, Refused where there is no such task, Unavailable if
+        the database cannot answer.
         """
+        if timeout is not None and timeout <= 0 and (found := await self._ended(task_id)) is not None:
+            return _result(task_id, found)
         try:
             async with asyncio.timeout(timeout):
                 return await self._wait_for_result(task_id)

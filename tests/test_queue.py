@@ -98,6 +98,15 @@ async def test_a_result_that_could_not_be_stored_is_not_none(queue: Queue, datab
         await queue.result(task_id, timeout=5)
 
 
+async def test_without_waiting_one_gets_what_is_there(queue: Queue, database: Database) -> None:
+    ended, waiting = [await queue.enqueue("a") for _ in range(2)]
+    [claim] = await take(database)
+    await end(database, claim, RunOutcome.COMPLETED, result="7")
+    assert await queue.result(ended, timeout=0) == 7
+    with pytest.raises(TimeoutError, match="has not ended within 0 s"):
+        await queue.result(waiting, timeout=0)
+
+
 async def test_a_cancelled_task_is_told_to_who_waits(queue: Queue) -> None:
     task_id = await queue.enqueue("a")
     assert await queue.cancel(task_id)
