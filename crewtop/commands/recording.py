@@ -6,6 +6,7 @@ import asyncio
 import signal
 import time
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -155,10 +156,13 @@ async def _roll(reader: Monitor, folder: Path, asked: RecordingSettings) -> str:
             return f"{folder}: another worker records there, {other}"
         log.info("recording", folder=str(folder), hours=asked.hours)
         rolling = Rolling(folder, first.where, WORKER_INTERVAL_SECONDS, asked.hours, asked.max_size)
+        loop = asyncio.get_running_loop()
         try:
-            rolling.write(first)
-            async for picture in pictures:
-                rolling.write(picture)
+            # A disk that hangs holds up the thread, and no lease; the thread has ended before the file is closed.
+            with ThreadPoolExecutor(1, "recording") as disk:
+                await loop.run_in_executor(disk, rolling.write, first)
+                async for picture in pictures:
+                    await loop.run_in_executor(disk, rolling.write, picture)
         finally:
             with suppress(RecordingError):  # what a full disk does not take is no reason to go on once cancelled
                 rolling.close()
