@@ -22,7 +22,7 @@ def crew_environment() -> dict[str, str]:
 
     Withheld names are empty, not absent: importing CrewAI reads .env files, which set only what is absent.
     """
-    kept = {name: value for name, value in os.environ.items() if not name.startswith((*_SECRETS, _WEBHOOKS))}
+    kept = {name: value for name, value in os.environ.items() if not name.upper().startswith((*_SECRETS, _WEBHOOKS))}
     blas = {"OPENBLAS_NUM_THREADS": os.environ.get("OPENBLAS_NUM_THREADS", "1")}  # the zygote must have one thread
     return kept | blas | _QUIET | dict.fromkeys(_WITHHELD, "")
 

@@ -164,11 +164,14 @@ def advance(
     silences: Sequence[Silence],
     now: datetime,
     fresh_id: Callable[[], str],
+    *,
+    mute: bool = False,
 ) -> Step:
     """What becomes of the alerts that stand, by what is seen now.
 
     An alert is told when it has fired and is not silenced, which may be later; its end is told if it was. Alerts of
-    rules that are no more end. fresh_id makes a name, unique for ever, for each new alert.
+    rules that are no more end. fresh_id makes a name, unique for ever, for each new alert. mute: whoever asks has
+    nobody to tell; what fires is told later, by who has.
     """
     signs = {(sign.rule, sign.subject): sign for sign in seen.signs if sign.rule in rules}
     after: list[Alert | None] = []
@@ -182,7 +185,7 @@ def advance(
     for before, then in [*zip(standing, after, strict=True), *((None, alert) for alert in new)]:
         if then is None:
             continue
-        if then.state == "firing" and not then.told and silence_of(then, silences, now) is None:
+        if then.state == "firing" and not then.told and not mute and silence_of(then, silences, now) is None:
             then = replace(then, told=True)
             tell.append((then, "fired"))
         if then.state == "ended" and then.told:

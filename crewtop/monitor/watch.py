@@ -121,7 +121,7 @@ class Watch:
             stand = {**standing, **changed}.values()
             alerts = tuple(each for each in stand if each.state != "ended" and each.id not in step.dropped)
             self._last = replace(picture, alerts=alerts)  # an outage that begins now is judged from what was written
-            self._say(step)
+            self._say(step, picture.at)
             await self._written_down(taken)
 
     async def _hand_over(self) -> None:
@@ -162,7 +162,7 @@ class Watch:
         self._outage = {id_: alert for id_, alert in before.items() if id_ not in step.dropped}
         self._outage |= {alert.id: alert for alert in step.changed}
         self._untold += self._notices(step.tell)
-        self._say(step)
+        self._say(step, picture.at)
         if step.tell:
             self._wake()
 
@@ -179,7 +179,8 @@ class Watch:
         return signs(picture, tuple(self._rules.values()), self._levels)
 
     def _advance(self, picture: Snapshot, standing: Sequence[Alert], seen: Seen) -> Step:
-        return advance(standing, seen, self._rules, picture.silences, picture.at, lambda: str(uuid.uuid4()))
+        mute = not self._targets
+        return advance(standing, seen, self._rules, picture.silences, picture.at, lambda: str(uuid.uuid4()), mute=mute)
 
     def _notices(self, tell: Sequence[tuple[Alert, Event]]) -> list[Notice]:
         """What is owed of beginnings; the store knows who was told of them, and is to be told of their ends."""
@@ -194,9 +195,12 @@ class Watch:
         rule = self._rules.get(alert.rule)
         return tuple(self._targets) if rule is None or rule.deliver is None else rule.deliver
 
-    def _say(self, step: Step) -> None:
-        for alert, event in step.tell:
-            log.warning("alert", said=event, rule=alert.rule, of=alert.subject, words=alert.words)
+    def _say(self, step: Step, at: datetime) -> None:
+        """Log what has fired and what has ended at this look, whether anybody else is told or not."""
+        for alert in step.changed:
+            if at in (alert.fired_at, alert.ended_at):
+                said = "ended" if alert.ended_at is not None else "fired"
+                log.warning("alert", said=said, rule=alert.rule, of=alert.subject, words=alert.words)
 
     async def _deliver_untold(self, target: str) -> None:
         """What the database could not take yet: it is noted there, as soon as it can, that it was delivered."""

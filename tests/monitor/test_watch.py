@@ -462,3 +462,18 @@ async def test_what_is_being_told_as_the_database_comes_back_is_told_once(
     await telling
     await watch.deliver("ops")
     assert hook.events == [("fired", "postgres"), ("ended", "postgres")]
+
+
+async def test_what_fires_while_only_a_worker_without_targets_is_there_is_told_once_one_with_some_is(
+    database: Database, monitor: Monitor, hook: Hook
+) -> None:
+    """As while the others restart, beside a pool on somebody's laptop."""
+    mute = await worker(database, Eyes(monitor))
+    await stuck(database)
+    await mute.judge()
+    await mute.judge()
+    assert await states(database) == [("stuck", "firing")]
+    watch = await worker(database, Eyes(monitor), "w2", hook)
+    await watch.judge()
+    await watch.deliver("ops")
+    assert hook.events == [("fired", "default")]
