@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from crewtop.live.fast_lane import FastLane
 from crewtop.queue import Queue
 from crewtop.store.database import Database
 from crewtop.stores import Addresses, Stores
@@ -156,11 +157,13 @@ async def site(
         "XDG_CONFIG_HOME": str(tmp_path / "config"),  # a developer's own keys and themes must not reach a test
         "XDG_STATE_HOME": str(tmp_path / "state"),
     }
-    queue = Queue(Stores(database, live, Addresses(dsn, redis_url, "", embedded=False)), 2**20)
-    with ExitStack() as stack:
-        site = Site(tmp_path, env, database, queue, stack, lambda: python(request.getfixturevalue("mother")))
-        yield site
-        for process in site.workers:
-            if process.poll() is None:
-                process.send_signal(signal.SIGKILL)
-                process.wait()
+    # Of this database, as its workers' is: what is told of another's tasks nobody here hears, and results come late.
+    async with FastLane(redis_url, whose=lambda: database.identity) as lane:
+        queue = Queue(Stores(database, lane, Addresses(dsn, redis_url, "", embedded=False)), 2**20)
+        with ExitStack() as stack:
+            site = Site(tmp_path, env, database, queue, stack, lambda: python(request.getfixturevalue("mother")))
+            yield site
+            for process in site.workers:
+                if process.poll() is None:
+                    process.send_signal(signal.SIGKILL)
+                    process.wait()
