@@ -31,6 +31,9 @@ WATCH_SECONDS = 20.0
 AT_ONCE = 8
 """Deliveries to one target that are under way at a time."""
 
+FAREWELL_SECONDS = 3.0
+"""How long a worker that ends waits for what it is delivering."""
+
 
 class Watch:
     """What a worker does for alerts. look reads the snapshot; levels are the service levels of the configuration."""
@@ -58,6 +61,7 @@ class Watch:
         self._outage: dict[str, Alert] = {}
         self._untold: list[Notice] = []
         self._taken: set[Notice] = set()
+        self._sending: set[asyncio.Task[None]] = set()
         self.owed = {target: asyncio.Event() for target in targets}
 
     async def judge(self) -> None:
@@ -94,6 +98,13 @@ class Watch:
             due = len(notices)
 
     async def _deliver(self, notice: Notice) -> None:
+        """Deliver it and note that. Who is cancelled meanwhile leaves it to release to see that to its end."""
+        sending = asyncio.create_task(self._send_and_mark(notice))
+        self._sending.add(sending)
+        sending.add_done_callback(self._sending.discard)
+        await asyncio.shield(sending)
+
+    async def _send_and_mark(self, notice: Notice) -> None:
         await self._mark(notice, await self._send(notice))
 
     async def _mark(self, notice: Notice, error: str | None) -> None:
@@ -101,10 +112,12 @@ class Watch:
             await store.mark_notice(self._database, notice, error)
 
     async def release(self) -> None:
-        """Let another worker judge at once."""
+        """Let another worker judge at once, and note what is being delivered, if that does not take too long."""
         if self._mine:
             self._mine = False
             await store.release_watch(self._database, self._worker_id)
+        if self._sending:
+            await asyncio.wait(self._sending, timeout=FAREWELL_SECONDS)
 
     async def _write(self, picture: Snapshot) -> None:
         """What became of the alerts. What an outage left in memory goes before what the database has of it."""

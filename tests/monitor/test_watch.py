@@ -477,3 +477,23 @@ async def test_what_fires_while_only_a_worker_without_targets_is_there_is_told_o
     await watch.judge()
     await watch.deliver("ops")
     assert hook.events == [("fired", "default")]
+
+
+async def test_a_worker_that_ends_while_it_tells_notes_that_it_did(
+    database: Database, monitor: Monitor, hook: Hook
+) -> None:
+    watch = await worker(database, Eyes(monitor), hook=hook)
+    await stuck(database)
+    await watch.judge()
+    hook.go_on.clear()
+    telling = asyncio.create_task(watch.deliver("ops"))
+    await _got(hook)
+    telling.cancel()
+    ending = asyncio.create_task(watch.release())
+    hook.go_on.set()
+    await ending
+    await one(database, "UPDATE crewtop.alert_notices SET next_at = now()")
+    another = await worker(database, Eyes(monitor), "w2", hook)
+    await another.judge()
+    await another.deliver("ops")
+    assert hook.events == [("fired", "default")]
