@@ -170,7 +170,8 @@ class Screen:
         """Leave all that is open, and see that it shows what is true; then quit."""
         self.revive()
         terminal = Terminal(self.fd, -1, -1, 120, 40)
-        for keys in (b"\x1b[201~", b"\x1b", b"\x1b", b"\x1b", b"\x1b", b"1"):  # also what a paste has left open
+        # Also what a paste has left open, and a picture that is held still: a step back holds any, then p lets it go.
+        for keys in (b"\x1b[201~", b"\x1b", b"\x1b", b"\x1b", b"\x1b", b"1", b"[", b"p"):
             self.pause(ESCAPE_SECONDS)
             self.send(keys)
         self.resize(120, 40)
