@@ -16,10 +16,11 @@ from crewtop.cli_machines import machines
 from crewtop.cli_money import money
 from crewtop.cli_reading import reading
 from crewtop.cli_recording import recording
-from crewtop.cli_shared import configuration, run
+from crewtop.cli_shared import Commands, configuration, run
 from crewtop.cli_statistics import statistics
 
 app = typer.Typer(
+    cls=Commands,
     no_args_is_help=False,
     add_completion=False,
     pretty_exceptions_enable=False,

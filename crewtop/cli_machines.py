@@ -7,13 +7,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from crewtop.__main__ import NOT_POSSIBLE
-from crewtop.cli_shared import configuration, run
+from crewtop.cli_shared import configuration, run, without_jargon
 
 machines = typer.Typer()
-
-UNKNOWN = 3
-"""What monitoring systems take for 'the check itself could not be made'."""
 
 
 @machines.command()
@@ -34,13 +30,15 @@ class Probe(TyperCommand):
     """A command whose wrong usage is 'unknown' to a monitoring system, not 'critical'."""
 
     def make_context(self, *arguments: Any, **extra: Any) -> Any:
-        """As always, with another exit code for what cannot be read."""
+        """As always, but what cannot be read is said in the line that the monitoring system shows."""
         try:
             return super().make_context(*arguments, **extra)
         except Exception as error:
-            if hasattr(error, "exit_code") and error.exit_code == NOT_POSSIBLE:
-                error.exit_code = UNKNOWN
-            raise
+            if not hasattr(error, "format_message"):
+                raise
+            from crewtop.commands.check import Status, say
+
+            raise typer.Exit(say(Status.UNKNOWN, without_jargon(error.format_message()))) from None
 
 
 @machines.command(cls=Probe)

@@ -16,10 +16,13 @@ recording = typer.Typer()
 @recording.command()
 def record(
     context: typer.Context,
-    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="A new file.")] = None,
-    length: Annotated[str | None, typer.Option("--for", metavar="TIME", help="So long, such as 1h; else on.")] = None,
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="A new file.")] = None,
+    length: Annotated[
+        str | None, typer.Option("--for", metavar="TIME", help="How long, such as 1h; else until Ctrl-C.")
+    ] = None,
     interval: Annotated[
-        float | None, typer.Option("--interval", min=0.1, max=3_600, help="Seconds between two pictures, 1.")
+        float | None,
+        typer.Option("--interval", min=0.1, max=3_600, help="Seconds between two pictures; else as the screen."),
     ] = None,
     max_size: Annotated[
         str, typer.Option("--max-size", metavar="SIZE", help="Stop once the file is so large.")
@@ -36,6 +39,8 @@ def record(
 
     settings = configuration(context)
     if listed:
+        if file is not None:
+            raise typer.BadParameter(f"--list takes no FILE: leave out {file}")
         raise typer.Exit(commands.print_list(settings))
     if file is None:
         raise typer.BadParameter("name a file to record into, or use --list")
@@ -49,7 +54,7 @@ def record(
 def replay(
     context: typer.Context,
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="A recording; else this host's rolling one.")
+        Path | None, typer.Argument(metavar="FILE", help="A recording; else this host's rolling one.")
     ] = None,
     at: Annotated[str | None, typer.Option("--at", metavar="TIME", help="Begin there, such as 14:03:10, UTC.")] = None,
     plain: Annotated[bool, typer.Option("--plain", help="Print the picture of that time as text.")] = False,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 if TYPE_CHECKING:
     from crewtop.config import Configuration
@@ -26,3 +28,32 @@ def configuration(context: typer.Context, flags: Mapping[str, Any] | None = None
 def run(work: Coroutine[Any, Any, int]) -> int:
     """Run a command to its exit code."""
     return asyncio.run(work)
+
+
+def without_jargon(complaint: str) -> str:
+    """What the reader of the command line says of a value, without the words of the library below it."""
+    return complaint.replace("Value error, ", "")
+
+
+class Commands(TyperGroup):
+    """All commands, which complain without jargon."""
+
+    def make_context(self, *arguments: Any, **extra: Any) -> Any:
+        """As always, of the flags before a command."""
+        with _plainly():
+            return super().make_context(*arguments, **extra)
+
+    def invoke(self, *arguments: Any) -> Any:
+        """As always, of a command and what follows it."""
+        with _plainly():
+            return super().invoke(*arguments)
+
+
+@contextmanager
+def _plainly() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if hasattr(error, "message"):
+            error.message = without_jargon(error.message)
+        raise

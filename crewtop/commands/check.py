@@ -83,6 +83,11 @@ async def print_check(
         status, said, figures = Status.UNKNOWN, str(error), ""
     except Exception as error:  # Python would end with 1, which is a warning about the shop
         status, said, figures = Status.UNKNOWN, f"{type(error).__name__}: {error}", ""
+    return say(status, said, figures)
+
+
+def say(status: Status, said: str, figures: str = "") -> int:
+    """Print the line, with performance data; answers the exit code."""
     line = shown(masked(said))[:LINE_CHARACTERS].replace("|", "/")
     typer.echo(f"{status.name} - {line}{f' | {figures}' if figures else ''}")
     return status
@@ -114,6 +119,8 @@ def limit(measure: Measure, text: str) -> Limit:
         raise Refused(f"{measure.flag} {text!r} is no limit: use CRIT or WARN:CRIT, such as {example}")
     crit, warn = parts[-1], parts[0] if len(parts) == 2 else None
     assert crit is not None
+    if measure.unit == "%" and max(crit, warn or 0) > 100:
+        raise Refused(f"{measure.flag} {text}: more than all runs: use 0% to 100%")
     if warn is not None and (warn > crit) != measure.least and warn != crit:
         raise Refused(f"{measure.flag} {text}: the warning comes after what is critical: turn the two around")
     return Limit(warn, crit)

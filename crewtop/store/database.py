@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 from importlib.resources import files
 from typing import Any, Self, cast
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 import asyncpg
 from asyncpg.pool import PoolConnectionProxy
@@ -156,19 +156,28 @@ class Database:
     @property
     def name(self) -> str:
         """Which database this is, without its password."""
-        parts = urlsplit(self.dsn)
-        if not parts.scheme.startswith("postgres") or "@" in parts.path:
-            return "the database"  # a DSN of another form, or one that cannot be read: parts of it may be a password
+        parts = self._address
+        if parts is None:
+            return "the database"
         return f"{parts.path.lstrip('/') or 'database'} on {parts.hostname or 'a local socket'}"
 
     @property
     def host(self) -> str:
         """Where this database is: a host, with its port where the address names one; '' where that cannot be read."""
-        parts = urlsplit(self.dsn)
-        if not parts.scheme.startswith("postgres") or "@" in parts.path:
+        parts = self._address
+        if parts is None:
             return ""
         host = parts.netloc.rpartition("@")[2] or ",".join(parse_qs(parts.query).get("host", ()))
         return "a local socket" if host[:1] in ("", "/") else host
+
+    @property
+    def _address(self) -> SplitResult | None:
+        """None for a DSN of another form, or one that cannot be read: parts of it may be a password."""
+        try:
+            parts = urlsplit(self.dsn)
+        except ValueError:
+            return None
+        return parts if parts.scheme.startswith("postgres") and "@" not in parts.path else None
 
     async def _opened(self) -> asyncpg.Pool[asyncpg.Record]:
         async with self._opening:

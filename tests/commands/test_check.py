@@ -43,6 +43,7 @@ def test_limits_as_typed(name: str, typed: str, expected: Limit) -> None:
         ("oldest", "", "is no limit"),
         ("oldest", "5m:2m", "turn the two around"),
         ("workers", "1:3", "turn the two around"),
+        ("error_rate", "101%", "--error-rate 101%: more than all runs: use 0% to 100%"),
     ],
 )
 def test_what_is_no_limit_says_what_one_is(name: str, typed: str, complaint: str) -> None:
@@ -112,7 +113,9 @@ async def test_one_line_and_an_exit_code(site: Site) -> None:  # noqa: F811
         (["--postgres", "postgresql://me:secret@127.0.0.1:9/x"], "UNKNOWN - postgres: "),
         (["--oldest", "soon"], "UNKNOWN - --oldest 'soon' is no limit"),
         (["--config", "/none.toml"], "UNKNOWN - "),
-        (["--nonsense"], ""),
+        (["--postgres", "postgresql://[::1"], "UNKNOWN - postgres: the DSN cannot be read: use postgresql://"),
+        (["--timeout", "0"], "UNKNOWN - Invalid value for '--timeout': "),
+        (["--nonsense"], "UNKNOWN - No such option: --nonsense"),
     ],
 )
 async def test_what_cannot_be_checked_is_unknown(site: Site, arguments: list[str], line: str) -> None:  # noqa: F811

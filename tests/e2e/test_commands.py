@@ -115,6 +115,7 @@ async def test_the_snapshot_as_json_has_every_field_and_no_secret(site: Site) ->
         (["enqueue", "echo", "--budget", "nan"], "--budget nan is out of range"),
         (["--redis", "localhost:6379", "tasks"], "redis: the URL is none: use redis://"),
         (["--postgres", "postgresql://u:hunt/er2@h/db", "tasks"], "postgres: the DSN cannot be read"),
+        (["--postgres", "postgresql://u:hunter2@[::1/db", "tasks"], "postgres: the DSN cannot be read"),
     ],
 )
 async def test_a_mistake_is_one_line_and_exit_code_two(site: Site, arguments: list[str], complaint: str) -> None:
@@ -124,6 +125,20 @@ async def test_a_mistake_is_one_line_and_exit_code_two(site: Site, arguments: li
     assert "Traceback" not in err
     assert "er2" not in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["stats", "--by", "luck"], "Error: Invalid value for '--by': 'luck' is not one of 'crew', 'queue', "),
+        (["--colour", "blue", "stats"], "Error: Invalid value for '--colour': 'blue' is not one of 'auto', '16', "),
+        (["record", "--list", "x"], "Error: Invalid value: --list takes no FILE: leave out x"),
+    ],
+)
+async def test_a_command_line_that_cannot_be_read(site: Site, arguments: list[str], complaint: str) -> None:
+    code, out, err = await site.crewtop(*arguments)
+    assert (code, out) == (2, "")
+    assert err.splitlines()[-1].startswith(complaint)
 
 
 async def test_a_saved_view_narrows_lists_and_actions(site: Site, tmp_path: Path) -> None:
