@@ -13,7 +13,7 @@ acting = typer.Typer()
 operation_commands = typer.Typer(no_args_is_help=False, help="What operators did: list, show; pause, resume, cancel.")
 acting.add_typer(operation_commands, name="operations")
 
-Ids = Annotated[list[int] | None, typer.Argument(help="Task ids.", metavar="[ID]...", min=1, max=LARGEST_ID)]
+Ids = Annotated[list[int] | None, typer.Argument(help="Task ids.", metavar="ID", min=1, max=LARGEST_ID)]
 Filter = Annotated[
     str | None,
     typer.Option("--filter", help='Instead of ids: all that match, such as "status:failed crew:support", or @VIEW.'),
@@ -257,7 +257,7 @@ def limit(
 def boost(
     context: typer.Context,
     queue: QueueName,
-    seconds: Annotated[float | None, typer.Argument(metavar="[SECONDS]", min=1, max=31_536_000)] = None,
+    seconds: Annotated[float | None, typer.Argument(metavar="SECONDS", min=1, max=31_536_000)] = None,
     none: Annotated[bool, typer.Option("--none", help="Never.")] = False,
 ) -> None:
     """Let a queue's tasks rise by one priority for every so many seconds that they wait."""

@@ -124,9 +124,9 @@ async def what_if(
 
 
 def duration(typed: str) -> float:
-    """The seconds of a length of time such as 90s, 24h or 7d. Raises Refused for anything else."""
+    """The seconds of a length of time such as 90, 90s, 24h or 7d. Raises Refused for anything else."""
     try:
-        return float(str(KEYS["age"].read(typed)))
+        return float(str(KEYS["age"].read(f"{typed}s" if typed.isdecimal() else typed)))
     except FilterError:
         raise Refused(f"--since {typed!r} is no duration: use 0s to 5200w, such as 90m, 24h, 7d, 1w") from None
 

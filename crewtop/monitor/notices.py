@@ -62,14 +62,14 @@ def message(alert: Alert, event: Event, source: str) -> dict[str, Any]:
 
 
 def _text(alert: Alert, event: Event, source: str) -> str:
-    what, rule = f"{_safe(alert.subject)}: {_safe(alert.words)}", _safe(alert.rule)
+    subject, words, rule = _safe(alert.subject), _safe(alert.words), _safe(alert.rule)
     if event == "test":
-        return _slack(f"✅ {source}: {_safe(alert.words)}")
+        return _slack(f"✅ {source}: {words}")
     sign = _SIGNS[event][alert.severity]
     if event == "fired":
-        return _slack(f"{sign} {source}: {what} ({rule})")
+        return _slack(f"{sign} {source}: {subject}: {words} ({rule})")
     lasted = duration((alert.ended_at - alert.fired_at).total_seconds()) if alert.ended_at and alert.fired_at else "?"
-    return _slack(f"{sign} {source}: over after {lasted}: {what} ({rule})")
+    return _slack(f"{sign} {source}: over after {lasted}: {subject}, was: {words} ({rule})")
 
 
 def _slack(text: str) -> str:

@@ -118,7 +118,7 @@ def _of_queues(queues: Sequence[QueueRow], name: Callable[[str], str]) -> Iterat
         paused[at] += row.paused
         if row.oldest is not None:
             oldest[at] = max(row.oldest, oldest.get(at, 0.0))
-    yield _gauge("tasks", "Tasks now; those that are pending are ready or due later", ["queue", "status"], tasks)
+    yield _gauge("tasks", "Tasks now by status: ready ones are due, later ones are not yet", ["queue", "status"], tasks)
     yield _gauge("tasks_stuck", "Running tasks that are judged to be stuck", ["queue"], stuck)
     yield _gauge("tasks_unserved", "Tasks that wait for a crew that no live worker has", ["queue"], unserved)
     yield _gauge("queue_paused", "Queues that are paused, by an operator or a spent budget", ["queue"], paused)

@@ -96,7 +96,7 @@ async def test_sums_say_what_failed_of_them_in_text_csv_and_json(site: Site) -> 
     await pay(site, "1.25", "a")
     await pay(site, "0.5", "b", RunOutcome.FAILED)
     await pay(site, None, "b")
-    _, out, _ = await site.crewtop("cost", "--by", "crew", "--since", "2h")
+    _, out, _ = await site.crewtop("cost", "--by", "crew", "--since", "7200")
     assert "≥ $1.75 (1 call unreported)" in out
     assert "tasks that have failed by now: $0.50" in out
     _, out, _ = await site.crewtop("cost", "--csv")
