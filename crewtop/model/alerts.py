@@ -95,10 +95,10 @@ class Alert:
         return self.state in ("firing", "clearing")
 
     def standing(self, at: datetime, silence: Silence | None = None) -> str:
-        """For how long it has fired, and whether it is silenced, in words; '' before it fires."""
+        """Whose rule it is, as silences name it, for how long it fires, and who silenced it; '' before it fires."""
         if not self.fires or self.fired_at is None:
             return ""
-        said = f"alert for {coarse((at - self.fired_at).total_seconds())}"
+        said = f"alert '{self.rule}' for {coarse((at - self.fired_at).total_seconds())}"
         return f"{said}, {silence.standing(at)}" if silence is not None else said
 
 

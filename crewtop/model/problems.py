@@ -93,7 +93,7 @@ class Problem:
         return self.alert is not None and self.alert.fires
 
     def standing(self, at: datetime) -> str:
-        """How long its alert has fired, and whose silence covers it, in words; '' where none has fired."""
+        """Whose rule's alert is on it, for how long, and whose silence covers it; '' where none has fired."""
         return self.alert.standing(at, self.silence) if self.alert is not None else ""
 
 

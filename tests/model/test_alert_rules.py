@@ -108,14 +108,17 @@ def test_what_fires_comes_first_and_says_for_how_long() -> None:
     found = problems(replace(INCIDENT, alerts=(alert,)))
     assert [(p.kind, p.name, p.standing(NOW)) for p in found][:2] == [
         ("store", "redis", ""),
-        ("no worker", "support", "alert for 12m"),
+        ("no worker", "support", "alert 'no worker' for 12m"),
     ]
 
 
 def test_what_is_silenced_comes_last_and_says_by_whom() -> None:
     quiet = Silence(1, "*", "support", NOW + timedelta(hours=1), None, "dana@ops1", None, NOW)
     found = problems(replace(INCIDENT, alerts=(firing("no worker", "support"),), silences=(quiet,)))
-    assert (found[-1].kind, found[-1].standing(NOW)) == ("no worker", "alert for 12m, silenced for 1h by dana@ops1")
+    assert (found[-1].kind, found[-1].standing(NOW)) == (
+        "no worker",
+        "alert 'no worker' for 12m, silenced for 1h by dana@ops1",
+    )
 
 
 def test_an_alert_on_a_figure_is_a_problem_of_its_own_once_it_fires() -> None:

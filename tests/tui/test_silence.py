@@ -39,13 +39,15 @@ def lines(snapshot: Snapshot) -> list[str]:
 
 
 def test_what_fires_stands_at_the_top_with_how_long() -> None:
-    assert "support  alert for 12m  a task of P1 has waited 6m" in lines(ALERTED)[1]
-    assert "queue support: alert for 12m: a task of P1 has waited 6m" in " ".join(snapshot_text(ALERTED).split())
+    assert "support  alert 'oldest' for 12m  a task of P1 has waited 6m" in lines(ALERTED)[1]
+    assert "queue support: alert 'oldest' for 12m: a task of P1 has waited 6m" in " ".join(
+        snapshot_text(ALERTED).split()
+    )
 
 
 def test_what_is_silenced_stands_last_and_says_so() -> None:
-    assert "support  alert for 12m" not in lines(SILENCED)[1]
-    assert any("alert for 12m, silenced for 1h by dana@ops1" in line for line in lines(SILENCED))
+    assert "support  alert 'oldest' for 12m" not in lines(SILENCED)[1]
+    assert any("alert 'oldest' for 12m, silenced for 1h by dana@ops1" in line for line in lines(SILENCED))
 
 
 @pytest.mark.parametrize(
@@ -79,9 +81,23 @@ def test_on_what_is_silenced_it_asks_whether_to_lift_that() -> None:
 def test_what_no_rule_watches_cannot_be_silenced() -> None:
     said = on(BUSY, "paused research").do("silence", 20)
     assert said == Say("nobody is told of this: no rule of [alerts.rules] watches it", "watch")
-    view = on(BUSY, "paused research")
-    view.selection.place([key.kind for key in view.selection.keys].index("queue"))
-    assert view.do("silence", 20) == Say("no problem is under the cursor: choose one")
+
+
+def test_on_a_queue_it_is_about_the_only_alert_or_says_how_to_get_to_them() -> None:
+    def pressed(snapshot: Snapshot) -> object:
+        view = Overview(Manner())
+        view.take(snapshot)
+        assert view.selection.current is not None
+        assert view.selection.current.kind == "queue"
+        return view.do("silence", 20)
+
+    asked = pressed(ALERTED)
+    assert isinstance(asked, Blank)
+    assert asked.title == "Silence support for how long?"
+    assert pressed(BUSY) == Say("no alert stands: there is nothing to silence")
+    other = replace(FIRED, id="a2", subject="nightly")
+    both = Say("2 alerts stand: ↑ goes up to them, choose one")
+    assert pressed(replace(ALERTED, alerts=(FIRED, other))) == both
 
 
 def test_the_bell_rings_for_what_fires_and_not_for_what_is_silenced() -> None:

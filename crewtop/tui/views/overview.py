@@ -86,12 +86,22 @@ class Overview(Page):
                 return Say("no queue is under the cursor: choose one")
             return about_pause(chosen, self.snapshot.budgets if self.snapshot else ())
         if command == "silence":
-            if not isinstance(chosen, Problem) or self.snapshot is None:
-                return Say("no problem is under the cursor: choose one")
-            return about_silence(chosen, self.snapshot.at)
+            return self._about_silence(chosen)
         if command == "copy":
             return Copy(str(chosen.task_id) if isinstance(chosen, RunningRow) else safe(chosen.name))
         return None
+
+    def _about_silence(self, chosen: Problem | QueueRow | RunningRow) -> Question | Say:
+        """Of the problem under the cursor, or of the only one that has an alert."""
+        assert self.snapshot is not None
+        alerted = [problem for problem in self._problems if problem.alert is not None]
+        if isinstance(chosen, Problem):
+            return about_silence(chosen, self.snapshot.at)
+        if len(alerted) == 1:
+            return about_silence(alerted[0], self.snapshot.at)
+        if not alerted:
+            return Say("no alert stands: there is nothing to silence")
+        return Say(self.manner.own(f"{words.count(len(alerted))} alerts stand: ↑ goes up to them, choose one"))
 
     def click(self, y: int) -> Effect | Question | None:
         """The cursor goes to the row; on the cursor's own row it opens."""
