@@ -6,6 +6,7 @@ import asyncio
 import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 
 import typer
 
@@ -26,6 +27,9 @@ from crewtop.text import shown
 
 LONGEST_SECONDS = 366 * 86_400
 
+UNCUT = 10_000
+"""Cells of a line in a pipe, which cuts no word of an alert."""
+
 
 async def print_alerts(configuration: Configuration, limit: int, *, as_json: bool) -> int:
     """List the newest alerts, those that fire first, then the silences in force and the rules of this configuration."""
@@ -33,14 +37,14 @@ async def print_alerts(configuration: Configuration, limit: int, *, as_json: boo
     async with stores(configuration.settings, "crewtop", connections=1, timeout=10.0, prepared=False) as opened:
         found = await store.listing(opened.database, limit)
     if as_json:
-        rest = {"silences": to_json(found.silences), "rules": to_json(list(rules.values()))}
+        rest = {"silences": to_json(found.silences), "judge": found.judge, "rules": to_json(list(rules.values()))}
         put_out({"alerts": to_json(found.alerts), **rest})
         return 0
-    paper = Paper(width(), ascii_only())
+    paper = Paper(width(pipe=UNCUT), ascii_only())
     told = _table(found, paper) if found.alerts else ["no alert has fired in the last 30 days"]
     if found.silences:
         told += ["", *_silences(found, paper)]
-    told += ["", *_rules(list(rules.values()), paper), "", _whom(configuration)]
+    told += ["", _heading(found), *_rules(list(rules.values()), paper), "", _whom(configuration, found)]
     put_out("\n".join(told))
     return 0
 
@@ -52,6 +56,9 @@ async def silence(configuration: Configuration, rule: str, queue: str, length: s
         raise Refused(f"--for {length} is no duration: use 1s to 366d, such as 30m, 8h, 2d")
     async with stores(configuration.settings, "crewtop operator", connections=1, timeout=10.0) as opened:
         made = await operations.silence(opened.database, rule, queue, float(seconds), reason=reason)
+    names = configuration.settings.alerts.rows()
+    if not any(fnmatchcase(name, rule) for name in names):
+        typer.echo(f"note: no rule is called {shown(rule)} here: there are {shown(', '.join(names))}", err=True)
     typer.echo(f"silence {made.id}: nobody is told of {shown(rule)} on {shown(queue)} for {length}")
     return 0
 
@@ -94,10 +101,10 @@ def _table(found: Listing, paper: Paper) -> list[str]:
             Column("STATE", [_state(alert, found) for alert in rows]),
             Column("RULE", [paper.safe(alert.rule) for alert in rows]),
             Column("OF", [paper.safe(alert.subject) for alert in rows], stretch=True),
-            Column("SINCE", [words.stamp(alert.fired_at or alert.since) for alert in rows]),
+            Column("SINCE", [words.stamp(alert.fired_at or alert.since) for alert in rows], drop=3),
             Column("FOR", [_lasts(alert, found.at) for alert in rows], right=True, drop=2),
-            Column("TOLD", [_told(row) for row in found.alerts], drop=1),
-            Column("WHAT", [paper.safe(alert.words) for alert in rows], stretch=True),
+            Column("WHAT", [paper.safe(alert.words) for alert in rows], stretch=True, narrowest=34),
+            Column("TOLD", [paper.own(_told(row)) for row in found.alerts], stretch=True, drop=1),
         ]
     )
 
@@ -157,9 +164,18 @@ def _tells(rule: Rule) -> str:
     return "all" if rule.deliver is None else ", ".join(rule.deliver) or "the screen"
 
 
-def _whom(configuration: Configuration) -> str:
+def _heading(found: Listing) -> str:
+    judge = f"worker {shown(found.judge)} judges, by its own" if found.judge else "no worker judges now"
+    return f"the rules of this machine: {judge}"
+
+
+def _whom(configuration: Configuration, found: Listing) -> str:
     targets = configuration.settings.alerts.deliver
-    if not targets:
-        return "told on the screen alone: name others in [alerts.deliver.<name>] of crewtop.toml"
-    kinds = (f"{shown(name)} ({'webhook' if to.webhook is not None else 'command'})" for name, to in targets.items())
-    return f"told beside the screen: {', '.join(kinds)}"
+    if targets:
+        kinds = (
+            f"{shown(name)} ({'webhook' if to.webhook is not None else 'command'})" for name, to in targets.items()
+        )
+        return f"this machine tells, beside the screen: {', '.join(kinds)}"
+    if found.judge and found.judge_delivers:
+        return f"this machine names nobody to tell beside the screen; worker {shown(found.judge)} does"
+    return "this machine names nobody to tell beside the screen: [alerts.deliver.<name>] of crewtop.toml does"

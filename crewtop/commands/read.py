@@ -107,9 +107,9 @@ async def monitor(configuration: Configuration) -> AsyncIterator[Monitor]:
         yield Monitor(opened, configuration.settings.screen.no_progress_seconds)
 
 
-def width() -> int:
-    """Columns to fill: the terminal's, or 100 into a pipe."""
-    return shutil.get_terminal_size((100, 40)).columns if sys.stdout.isatty() else 100
+def width(pipe: int = 100) -> int:
+    """Columns to fill: the terminal's, or so many into a pipe."""
+    return shutil.get_terminal_size((100, 40)).columns if sys.stdout.isatty() else pipe
 
 
 def ascii_only() -> bool:

@@ -10,7 +10,6 @@ from rich.cells import cell_len, set_cell_size
 from crewtop.text import masked, shown
 
 _GAP = 2
-_NARROWEST = 12
 
 # What we write ourselves, and the pictures of controls in the caret notation of cat -v.
 _ASCII = str.maketrans(
@@ -21,9 +20,8 @@ _ASCII = str.maketrans(
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table. Where space is short, stretch ones are cut to 12 cells, then the highest drop goes first.
-
-    A column whose drop is 0 always stays.
+    """A column of a table. Where space is short, stretch ones are cut to narrowest cells, then the highest drop goes
+    first. A column whose drop is 0 always stays.
     """
 
     title: str
@@ -31,6 +29,7 @@ class Column:
     right: bool = False
     drop: int = 0
     stretch: bool = False
+    narrowest: int = 12
 
     @property
     def widest(self) -> int:
@@ -40,7 +39,7 @@ class Column:
     @property
     def least(self) -> int:
         """Cells that the column cannot do without."""
-        return min(self.widest, max(_NARROWEST, cell_len(self.title))) if self.stretch else self.widest
+        return min(self.widest, max(self.narrowest, cell_len(self.title))) if self.stretch else self.widest
 
 
 @dataclass(frozen=True, slots=True)

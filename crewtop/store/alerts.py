@@ -41,11 +41,16 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Alerts and silences as they stand at an instant of the database's clock."""
+    """Alerts and silences as they stand at an instant of the database's clock.
+
+    judge: the worker that judges then, if any; judge_delivers: it has [alerts.deliver].
+    """
 
     at: datetime
     alerts: tuple[Listed, ...]
     silences: tuple[Silence, ...]
+    judge: str | None = None
+    judge_delivers: bool = False
 
 
 async def take_watch(database: Database, worker_id: str, seconds: float, *, delivers: bool) -> bool:
@@ -106,10 +111,12 @@ async def listing(database: Database, limit: int) -> Listing:
     """The newest alerts, those that fire first, and the silences in force, the newest first."""
     async with database.connection() as connection:
         at: datetime = await connection.fetchval("SELECT now()")
+        judge = await connection.fetchrow(statement("who_judges"))
         alerts = await connection.fetch(statement("list_alerts"), limit)
         silences = await connection.fetch(statement("list_silences"))
     listed = tuple(Listed(alert(dict(row)), row["undelivered"], row["error"]) for row in alerts)
-    return Listing(at, listed, tuple(silence(dict(row)) for row in silences))
+    judging = (judge["worker_id"], judge["delivers"]) if judge else (None, False)
+    return Listing(at, listed, tuple(silence(dict(row)) for row in silences), *judging)
 
 
 async def put_silence(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -43,7 +44,8 @@ async def test_a_worker_tells_of_a_crew_that_nobody_has_and_of_its_end(site: Sit
     code, out, _ = await site.crewtop("alerts")
     assert code == 0
     assert "firing" in out
-    assert "no live worker has the crew stranger" in " ".join(out.split())
+    assert "no live worker has the crew stranger: 1 task waits " in out
+    assert re.search(r"^the rules of this machine: worker \S+ judges, by its own$", out, re.M)
     assert (await site.crewtop("cancel", str(stranger), "--yes"))[0] == 0
 
     async def ended() -> bool:
@@ -65,7 +67,8 @@ async def test_silences_from_the_command_line(site: Site) -> None:
     code, out, _ = await site.crewtop("alerts")
     assert "no alert has fired" in out
     assert "deploy" in out
-    assert "told on the screen alone" in out
+    assert "the rules of this machine: no worker judges now" in out
+    assert "this machine names nobody to tell beside the screen: [alerts.deliver.<name>]" in out
     code, _, err = await site.crewtop("alerts", "unsilence", "stuck")
     assert (code, err) == (2, "crewtop: rule stuck on * is not silenced: `crewtop alerts` lists silences\n")
     code, out, _ = await site.crewtop("alerts", "unsilence", "1")
@@ -73,6 +76,10 @@ async def test_silences_from_the_command_line(site: Site) -> None:
     code, _, err = await site.crewtop("alerts", "silence", "stuck", "--for", "soon")
     assert code == 2
     assert "--for soon is no duration: use 1s to 366d" in err
+    code, out, err = await site.crewtop("alerts", "silence", "stuk", "--for", "1h")
+    assert (code, out) == (0, "silence 2: nobody is told of stuk on * for 1h\n")
+    assert err.startswith("note: no rule is called stuk here: there are ")
+    assert "stuck, " in err
 
 
 async def test_a_test_goes_to_everybody_and_says_who_was_not_reached(site: Site) -> None:
