@@ -172,17 +172,29 @@ def _plus(one: float, other: float) -> float:
     return int(total) if total.is_integer() else total
 
 
-def _items(old: Plain, delta: list[Delta], words: Words) -> list[Plain]:
-    if not isinstance(old, list) or len(old) < len(delta):
-        raise Broken("more differences than there are items")
+def _items(old: Plain, delta: list[Delta], words: Words) -> Plain:
+    if _still(delta):
+        return old
+    if not isinstance(old, list):
+        raise Broken(f"differences of items, of {type(old).__name__}")
     changed = old.copy()
     for place, change in enumerate(delta):
-        if not _still(change):
-            changed[place] = applied(old[place], change, words)
+        _change(changed, place, change, words)
     return changed
 
 
+def _change(items: list[Plain], place: int, change: Delta, words: Words) -> None:
+    if _still(change):
+        return
+    if place >= len(items):
+        raise Broken("more differences than there are items")
+    items[place] = applied(items[place], change, words)
+
+
 def _still(change: Delta) -> bool:
+    """Whether nothing has changed, be it said once or, where even() made it as long as its neighbours, item by item."""
+    if isinstance(change, list):
+        return len(change) > 1 and all(map(_still, change))
     return type(change) is int and change == SAME
 
 
@@ -220,14 +232,14 @@ def _row(rows: list[Plain], place: Any) -> Plain:
 
 def _changed(old: list[Plain], count: Any, told: Any, words: Words) -> list[Plain]:
     """So many rows with their differences, which are told column by column: in most columns nothing has changed."""
-    if len(old) != count or len(told) < 2 or any(not isinstance(row, list) or len(row) < len(told) for row in old):
+    if len(old) != count or len(told) < 2 or not all(isinstance(row, list) for row in old):
         raise Broken(f"{count} rows are changed, and there are {len(old)} like these")
     words.spread(count * len(told))
     new: list[list[Plain]] = [row.copy() for row in old]
     for place, column in enumerate(told):
         if not _still(column):
             for row, change in zip(new, _values(column, count, words), strict=True):
-                row[place] = applied(row[place], change, words)
+                _change(row, place, change, words)
     return new
 
 

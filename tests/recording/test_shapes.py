@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import pairwise
@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from crewtop.model.snapshot import QueueRow, Snapshot, Throttle
-from crewtop.recording.delta import Broken, Words, applied
+from crewtop.recording.delta import Broken, Words, applied, even
 from crewtop.recording.shapes import Unreadable, schema_of, shape_of
 from tests.tui.fixtures import BUSY, EMPTY, HELD_BACK, INCIDENT
 
@@ -46,6 +46,41 @@ def test_what_was_written_comes_back(snapshots: list[Snapshot]) -> None:
         plain = applied(plain, through_json(SHAPE.delta(old, new, written)), read)
         assert plain == through_json(SHAPE.plain(new))
         assert SHAPE.plain(SHAPE.value(plain, SCHEMA)) == SHAPE.plain(new)
+
+
+@st.composite
+def rows_in_life(draw: st.DrawFn) -> list[Snapshot]:
+    """The same queues again and again, a few figures of each another one, such as a cost where there was none."""
+    rows = [draw(st.builds(QueueRow, name=st.just(name))) for name in "abc"]
+    snapshots = [replace(BUSY, queues=tuple(rows))]
+    for _ in range(2):
+        alive = draw(st.sets(st.sampled_from([each.name for each in fields(QueueRow)][1:]), min_size=1, max_size=3))
+        for place, row in enumerate(rows):
+            other = draw(st.builds(QueueRow))
+            moved = draw(st.sets(st.sampled_from(sorted(alive | {"cost_per_1000"})), min_size=1))
+            rows[place] = replace(row, **{name: getattr(other, name) for name in moved})
+        snapshots.append(replace(BUSY, queues=tuple(rows)))
+    return snapshots
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(rows_in_life())
+def test_rows_that_change_beside_rows_of_which_something_is_unknown_come_back(snapshots: list[Snapshot]) -> None:
+    written, read = Words(), Words()
+    plain = through_json(SHAPE.plain(snapshots[0]))
+    for old, new in pairwise(snapshots):
+        plain = applied(plain, through_json(SHAPE.delta(old, new, written)), read)
+        assert plain == through_json(SHAPE.plain(new))
+
+
+def test_a_change_of_what_is_unknown_in_one_row_leaves_its_neighbour_readable() -> None:
+    """A queue that never ran has no cost; the next one's moves."""
+    changes = even([[0, 1.0, 0], [0, 0, [5, 0, 1]]])
+    rows = [["a", 1, None], ["b", 2, [1, 0, 3]]]
+    assert [applied(row, change, Words()) for row, change in zip(rows, changes, strict=True)] == [
+        ["a", 2, None],
+        ["b", 2, [6, 0, 4]],
+    ]
 
 
 def test_figures_keep_what_the_screen_shows() -> None:
