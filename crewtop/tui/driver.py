@@ -63,8 +63,8 @@ if sys.platform != "win32":
             self._woken, self._wake = os.pipe()
 
         def write(self, data: str) -> None:
-            """Send data to the terminal."""
-            if not data.startswith((_POINTER_SHAPE, _FOCUS_REPORTS)):
+            """Send data to the terminal, while that is taken over: what ends before has nothing to give back."""
+            if self._writer_thread is not None and not data.startswith((_POINTER_SHAPE, _FOCUS_REPORTS)):
                 super().write(data)
 
         def _sigcont_application(self, *_: object) -> None:
