@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from benchmarks.servers import fresh_servers, table
-from crewtop.model.histogram import RELATIVE_ERROR, bucket
+from crewtop.model.histogram import RELATIVE_ERROR, bucket, rank_of
 from crewtop.store import statistics
 from crewtop.store.database import Database
 
@@ -46,7 +46,7 @@ async def _measure(dsn: str) -> None:
             durations = [draw(chance) for _ in range(DURATIONS)]
             await _put(database, name, durations)
             durations.sort()
-            exact = {rank: durations[math.floor(q * (DURATIONS - 1))] for rank, q in RANKS}
+            exact = {rank: durations[rank_of(q, DURATIONS)] for rank, q in RANKS}
             exact["mean"] = math.fsum(durations) / DURATIONS
             found = await statistics.read(database, "crew", 3_600)
             [run] = [row.run for row in found.rows if row.name == name]

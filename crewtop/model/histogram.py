@@ -37,13 +37,20 @@ def merged(histograms: Iterable[Histogram]) -> Histogram:
 
 
 def quantile(histogram: Histogram, q: float) -> float | None:
-    """The q-quantile (0 to 1) in seconds, of rank floor(q (n - 1)) as DDSketch has it; None of nothing."""
+    """The q-quantile (0 to 1) in seconds, None of nothing: the least that a share q does not exceed, as PostgreSQL's
+    percentile_disc has it. So of few durations the highest quantiles are the longest one, which nobody should miss.
+    """
     n = sum(histogram.values())
     if n == 0:
         return None
-    rank, seen = math.floor(q * (n - 1)), 0
+    rank, seen = rank_of(q, n), 0
     for number in sorted(histogram):
         seen += histogram[number]
         if seen > rank:
             return value(number)
     raise AssertionError("unreachable: rank is below n")
+
+
+def rank_of(q: float, n: int) -> int:
+    """The place, from 0, of the q-quantile (0 to 1) among n sorted values."""
+    return max(0, math.ceil(round(q * n, 9)) - 1)  # rounded: 0.07 * 100 is a little more than 7

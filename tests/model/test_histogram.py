@@ -9,7 +9,7 @@ from ddsketch.mapping import LogarithmicMapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crewtop.model.histogram import RELATIVE_ERROR, bucket, merged, quantile, value
+from crewtop.model.histogram import RELATIVE_ERROR, bucket, merged, quantile, rank_of, value
 from crewtop.store.database import Database
 
 durations = st.floats(min_value=1e-6, max_value=1e7, allow_nan=False)
@@ -33,9 +33,21 @@ def test_merging_is_addition_in_any_order(histograms: list[dict[int, int]]) -> N
 
 @given(st.lists(durations, min_size=1, max_size=200), st.sampled_from([0.0, 0.5, 0.95, 0.99, 1.0]))
 def test_quantiles_are_within_one_percent_of_the_exact_ones(seconds: list[float], q: float) -> None:
-    exact = sorted(seconds)[int(q * (len(seconds) - 1))]
+    exact = next(x for x in sorted(seconds) if sum(s <= x for s in seconds) >= q * len(seconds) - 1e-6)
     found = quantile(merged([{bucket(s): 1} for s in seconds]), q)
     assert found == pytest.approx(exact, rel=RELATIVE_ERROR * 1.0001)
+
+
+async def test_quantiles_have_the_rank_that_postgresql_gives_them(database: Database) -> None:
+    async with database.connection() as connection:
+        for n in range(1, 60):
+            for q in (0.0, 0.07, 0.5, 0.95, 0.99, 1.0):
+                query = "SELECT percentile_disc($1) WITHIN GROUP (ORDER BY x) - 1 FROM generate_series(1, $2) AS x"
+                assert rank_of(q, n) == await connection.fetchval(query, q, n), (q, n)
+
+
+def test_of_a_few_durations_the_longest_is_the_99th_percentile() -> None:
+    assert quantile({bucket(seconds): 1 for seconds in (3.0, 4.0, 59.0)}, 0.99) == pytest.approx(59.0, rel=0.01)
 
 
 def test_nothing_has_no_quantile() -> None:
