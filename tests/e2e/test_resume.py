@@ -63,7 +63,6 @@ async def test_a_crew_killed_in_step_4_makes_exactly_the_missing_calls(site: Sit
         worker = site.worker(whole=victim == "executor")
         task_id = await site.queue.enqueue("stages", TOPIC)
         await site.until("EXISTS (SELECT FROM crewtop.llm_calls WHERE step_position = 4 AND outcome = 'started')")
-        await site.until("count(*) = 3 FROM crewtop.steps WHERE status = 'completed'")
         await kill(site, worker, victim)
         result = await site.queue.result(task_id, timeout=60)
         assert await calls_by_run(site, provider) == [[None, None, None, Fault.HANG], [None, None]]
