@@ -19,7 +19,7 @@ from crewtop.tui.session import Session
 from crewtop.tui.source import Source, Unavailable
 from crewtop.tui.tape import ONLY, Replayed, Tape
 from crewtop.tui.wants import Spend, ask
-from tests.tui.fixtures import BUSY, INCIDENT, NOW, keys
+from tests.tui.fixtures import BUSY, HELD_BACK, INCIDENT, NOW, keys
 
 SECONDS = 400
 
@@ -145,6 +145,13 @@ def test_views_that_ask_more_say_that_it_was_not_recorded(made: Session, view: s
     if made.page.want is not None:
         made.page.fail(ONLY)  # as the feed does with what a source does not know
     assert sum(ONLY in line.text for line in made.frame(140, 40)) == 1
+
+
+def test_limits_are_seen_at_any_size_though_spending_is_not_recorded(made: Session) -> None:
+    keys(made, "5")
+    made.page.take(HELD_BACK)
+    made.page.fail(ONLY)
+    assert any("LIMIT" in line.text for line in made.frame(80, 24))
 
 
 def test_help_has_the_keys_of_the_tape_and_none_that_act(made: Session) -> None:

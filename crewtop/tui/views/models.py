@@ -147,7 +147,7 @@ class Models(Page):
         room, y = height - len(top), len(top)
         split = self._shown_split()
         if self.spent is None or not (self.spent.total.calls or self.spent.days):
-            seen = self.spent is not None or everything or split == "limits"
+            seen = self.spent is not None or everything or split == "limits" or bool(self.problem)
             return [*top, *(self._limit_lines(width, room, y) if seen else [])]
         if everything:
             return [*top, *self._everything(self.spent, width, room, y)]
