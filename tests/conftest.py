@@ -113,10 +113,11 @@ def redis_url(servers: embedded.Servers, worker_id: str) -> str:
 
 
 @pytest.fixture
-async def live(redis_url: str) -> AsyncIterator[FastLane]:
-    """A FastLane on an empty Valkey database."""
+async def live(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FastLane]:
+    """A FastLane on an empty Valkey database, with patience: a busy machine may stand still for a second."""
     from redis.asyncio import Redis
 
+    monkeypatch.setattr("crewtop.live.fast_lane.TIMEOUT_SECONDS", 20.0)
     async with Redis.from_url(redis_url) as client:
         await client.flushdb()
     async with FastLane(redis_url) as opened:
