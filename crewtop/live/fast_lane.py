@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
@@ -123,35 +123,43 @@ class FastLane:
 
     async def listen(self, worker_id: str, queues: Sequence[str] | None) -> AsyncIterator[Woken | Kill]:
         """Wake-ups of these queues (None: all) and kills for this worker, for ever; reconnects on its own."""
-        while self._redis is not None:
-            try:
-                async with self._redis.pubsub(ignore_subscribe_messages=True) as channel:
-                    async with asyncio.timeout(TIMEOUT_SECONDS):
-                        if queues is None:
-                            await channel.psubscribe(keys.WAKE + "*")
-                        else:
-                            await channel.subscribe(*(keys.wake(queue) for queue in queues))
-                        await channel.subscribe(keys.kill(worker_id))
-                    self._worked()
-                    yield Woken()
-                    async for message in _messages(channel):
-                        yield _read(message)
-            except _FAILURES as error:
-                await asyncio.sleep(self._failed(error))
+
+        async def subscribe(channel: PubSub) -> None:
+            if queues is None:
+                await channel.psubscribe(keys.WAKE + "*")
+            else:
+                await channel.subscribe(*(keys.wake(queue) for queue in queues))
+            await channel.subscribe(keys.kill(worker_id))
+
+        async with contextlib.aclosing(self._hear(subscribe)) as heard:
+            async for message in heard:
+                yield Woken() if message is None else _read(message)
 
     async def endings(self) -> AsyncIterator[str | None]:
         """What is told of tasks that have ended (keys.endings), for ever; None once it listens, and again after each
         reconnect, since something may have been missed.
         """
+        subscribed = self._hear(lambda channel: channel.subscribe(keys.endings(self.whose() or "")))
+        async with contextlib.aclosing(subscribed) as heard:
+            async for message in heard:
+                yield None if message is None else str(message["data"])
+
+    async def _hear(
+        self, subscribe: Callable[[PubSub], Awaitable[object]]
+    ) -> AsyncGenerator[dict[str, Any] | None, None]:
+        """What comes on channels, for ever; None once it listens, and after each reconnect."""
         while self._redis is not None:
             try:
                 async with self._redis.pubsub(ignore_subscribe_messages=True) as channel:
                     async with asyncio.timeout(TIMEOUT_SECONDS):
-                        await channel.subscribe(keys.endings(self.whose() or ""))
+                        await subscribe(channel)
                     self._worked()
                     yield None
-                    async for message in _messages(channel):
-                        yield str(message["data"])
+                    while True:
+                        async with asyncio.timeout(QUIET_SECONDS + TIMEOUT_SECONDS):  # it may connect anew
+                            message = await channel.get_message(timeout=QUIET_SECONDS)
+                        if message is not None:
+                            yield message
             except _FAILURES as error:
                 await asyncio.sleep(self._failed(error))
 
@@ -304,15 +312,6 @@ def _client(url: str) -> Redis:
         raise CrewtopError(
             "redis: the URL is none: use redis://, rediss:// or unix://, such as redis://db1:6379/0"
         ) from None
-
-
-async def _messages(channel: PubSub) -> AsyncIterator[dict[str, Any]]:
-    """What comes on the channels, for ever."""
-    while True:
-        async with asyncio.timeout(QUIET_SECONDS + TIMEOUT_SECONDS):  # it may connect anew
-            message = await channel.get_message(timeout=QUIET_SECONDS)
-        if message is not None:
-            yield message
 
 
 def _read(message: dict[str, Any]) -> Woken | Kill:
