@@ -8,15 +8,13 @@ from typing import Annotated
 
 import typer
 
-from crewtop.cli_shared import JsonFlag, configuration, run
+from crewtop.cli_shared import CsvFlag, JsonFlag, Since, configuration, not_both, run
 
 money = typer.Typer()
 cost_commands = typer.Typer(
     no_args_is_help=False, help="What LLM calls cost, by crew, model, queue, step or day; reprice, what-if."
 )
 money.add_typer(cost_commands, name="cost")
-
-Since = Annotated[str, typer.Option("--since", metavar="TIME", help="How far back: 90m, 24h, 7d, 4w.")]
 
 
 class By(StrEnum):
@@ -34,7 +32,7 @@ def cost(
     context: typer.Context,
     by: Annotated[By, typer.Option("--by", help="What to add it up by.")] = By.CREW,
     since: Since = "24h",
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV with exact figures.")] = False,
+    as_csv: CsvFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Print what LLM calls cost; unknown costs make a sum a lower bound."""
@@ -42,8 +40,7 @@ def cost(
 
     if context.invoked_subcommand is not None:
         return
-    if as_csv and as_json:
-        raise typer.BadParameter("say --csv or --json, not both")
+    not_both(as_csv, as_json)
     raise typer.Exit(run(print_costs(configuration(context), by.value, since, Shown(as_json, as_csv))))
 
 

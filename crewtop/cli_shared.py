@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from crewtop.config import Configuration
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+CsvFlag = Annotated[bool, typer.Option("--csv", help="Print CSV with exact figures.")]
+Since = Annotated[str, typer.Option("--since", metavar="TIME", help="How far back: 90m, 24h, 7d, 4w.")]
 LARGEST_ID = 2**63 - 1
 
 
@@ -28,6 +30,12 @@ def configuration(context: typer.Context, flags: Mapping[str, Any] | None = None
 def run(work: Coroutine[Any, Any, int]) -> int:
     """Run a command to its exit code."""
     return asyncio.run(work)
+
+
+def not_both(as_csv: bool, as_json: bool) -> None:
+    """Raise BadParameter where two formats are asked for."""
+    if as_csv and as_json:
+        raise typer.BadParameter("say --csv or --json, not both")
 
 
 def without_jargon(complaint: str) -> str:

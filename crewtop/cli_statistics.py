@@ -8,11 +8,9 @@ from typing import Annotated
 
 import typer
 
-from crewtop.cli_shared import JsonFlag, configuration, run
+from crewtop.cli_shared import CsvFlag, JsonFlag, Since, configuration, not_both, run
 
 statistics = typer.Typer()
-
-Since = Annotated[str, typer.Option("--since", metavar="TIME", help="How far back: 90m, 24h, 7d, 4w.")]
 
 
 class By(StrEnum):
@@ -29,15 +27,14 @@ def stats(
     context: typer.Context,
     by: Annotated[By, typer.Option("--by", help="What to tell apart.")] = By.CREW,
     since: Since = "24h",
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV with exact figures.")] = False,
+    as_csv: CsvFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Print what finished: counts, success, wait and run times, service level, tokens, cost."""
     from crewtop.commands.cost import Shown
     from crewtop.commands.statistics import print_statistics
 
-    if as_csv and as_json:
-        raise typer.BadParameter("say --csv or --json, not both")
+    not_both(as_csv, as_json)
     raise typer.Exit(run(print_statistics(configuration(context), by.value, since, Shown(as_json, as_csv))))
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
+from typing import TypeVar
 
 import typer
 
@@ -26,6 +27,8 @@ from crewtop.plain.paper import Column, Paper
 from crewtop.store import costs, repricings
 from crewtop.stores import stores
 from crewtop.text import masked
+
+T = TypeVar("T")
 
 TIMEOUT_SECONDS = 60.0
 APPLICATION = "crewtop"
@@ -46,13 +49,18 @@ async def print_costs(configuration: Configuration, by: str, since: str, shown: 
         configuration.settings, APPLICATION, connections=1, timeout=TIMEOUT_SECONDS, prepared=False
     ) as opened:
         found = await costs.read(opened.database, by, seconds)
+    print_found(found, shown, _csv, _costs_text)
+    return 0
+
+
+def print_found(found: T, shown: Shown, as_csv: Callable[[T], str], as_text: Callable[[T, Paper], list[str]]) -> None:
+    """Print what was found as it is to be shown."""
     if shown.json:
         put_out(to_json(found))
     elif shown.csv:
-        put_out(_csv(found).rstrip("\n"))
+        put_out(as_csv(found).rstrip("\n"))
     else:
-        put_out("\n".join(_costs_text(found, Paper(width(), ascii_only()))))
-    return 0
+        put_out("\n".join(as_text(found, Paper(width(), ascii_only()))))
 
 
 async def reprice(configuration: Configuration, since: str, model: str | None, *, yes: bool, as_json: bool) -> int:

@@ -6,22 +6,19 @@ from pathlib import Path
 
 import typer
 
-from crewtop.commands.cost import TIMEOUT_SECONDS, Shown, duration
-from crewtop.commands.read import ascii_only, put_out, width
+from crewtop.commands.cost import TIMEOUT_SECONDS, Shown, duration, print_found
 from crewtop.config import Configuration
 from crewtop.model.errors import Refused
-from crewtop.plain.data import to_json
-from crewtop.plain.paper import Paper
 from crewtop.plain.report import Report, page
 from crewtop.plain.statistics import statistics_csv, statistics_text
 from crewtop.store import costs, failures, statistics
+from crewtop.store.housekeeping import MINUTES_SECONDS
 from crewtop.stores import Stores, stores
 
 STEPS = (60, 300, 900, 3_600, 7_200, 21_600, 86_400, 604_800)
 """Seconds of a point of the charts; from three days on rollups are of whole hours."""
 
 MOST_POINTS = 170
-MINUTES_KNOWN = 262_800.0
 
 
 async def print_statistics(configuration: Configuration, by: str, since: str, shown: Shown) -> int:
@@ -31,12 +28,7 @@ async def print_statistics(configuration: Configuration, by: str, since: str, sh
         configuration.settings, "crewtop", connections=1, timeout=TIMEOUT_SECONDS, prepared=False
     ) as opened:
         found = await statistics.read(opened.database, by, seconds)
-    if shown.json:
-        put_out(to_json(found))
-    elif shown.csv:
-        put_out(statistics_csv(found).rstrip("\n"))
-    else:
-        put_out("\n".join(statistics_text(found, Paper(width(), ascii_only()))))
+    print_found(found, shown, statistics_csv, statistics_text)
     return 0
 
 
@@ -77,5 +69,5 @@ async def _read(opened: Stores, seconds: float, since: str) -> Report:
 
 def step_of(seconds: float) -> int:
     """How many seconds a point of the charts is of, so that they are few enough, and no finer than what is known."""
-    least = 3_600 if seconds > MINUTES_KNOWN else 60
+    least = 3_600 if seconds > MINUTES_SECONDS else 60
     return next((step for step in STEPS if step >= least and seconds / step <= MOST_POINTS), STEPS[-1])

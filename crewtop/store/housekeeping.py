@@ -13,7 +13,10 @@ RAW_SECONDS = 5.0
 DEPTH_SECONDS = 1_800.0
 """How long the depth of queues is known by 10-second bucket."""
 
-COARSER = ((0, 10, RAW_SECONDS), (10, 60, 7_200.0), (60, 3_600, 262_800.0))
+MINUTES_SECONDS = 262_800.0
+"""How long rollups are known to the minute: 73 hours."""
+
+COARSER = ((0, 10, RAW_SECONDS), (10, 60, 7_200.0), (60, 3_600, MINUTES_SECONDS))
 """Rollups of so many seconds a bucket become coarser at an age in seconds: 10 s for hours, 1 min for days, then 1 h.
 
 Windows of up to three days are summed to the minute, and longer ones in the time that somebody waits for a view.

@@ -43,8 +43,7 @@ class Telling:
         """These are the worker's now."""
         for claim in claims:
             self._tasks[claim.run_id] = claim.queue, claim.crew
-            self._stands.append(Stand(claim.task_id, claim.version, RUNNING))
-            self._stood.set()
+            self._stand(Stand(claim.task_id, claim.version, RUNNING))
             # What ran before may have been resting, or have been put back.
             old = UNKNOWN if claim.earlier_runs else "pending"
             kind = claim.queue, claim.crew, old, "running", self._actor
@@ -60,8 +59,7 @@ class Telling:
             queue, crew = self._tasks.pop(item.run_id, (UNKNOWN, UNKNOWN))
             if item.status is None:
                 continue
-            self._stands.append(Stand(item.task_id, item.version, item.status))
-            self._stood.set()
+            self._stand(Stand(item.task_id, item.version, item.status))
             new = COMPLETED if item.status is TaskStatus.COMPLETED else item.status.value
             kind = queue, crew, "running", new, self._actor
             if not self._changes.counted(kind):
@@ -71,8 +69,11 @@ class Telling:
         for task in settled:  # after the ends that they follow from
             self._changes.add(let_go(task, self._actor))
             self._news.set()
-            self._stands.append(Stand(task.task_id, task.version, task.status))
-            self._stood.set()
+            self._stand(Stand(task.task_id, task.version, task.status))
+
+    def _stand(self, stand: Stand) -> None:
+        self._stands.append(stand)
+        self._stood.set()
 
     async def run(self) -> None:
         """Tell who watches, for ever."""

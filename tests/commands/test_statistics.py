@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from crewtop.commands.cost import Shown
-from crewtop.commands.statistics import MINUTES_KNOWN, MOST_POINTS, print_statistics, step_of, write_report
+from crewtop.commands.statistics import MOST_POINTS, print_statistics, step_of, write_report
 from crewtop.config import Configuration, load
 from crewtop.model.errors import Refused
 from crewtop.model.pricing import Tokens
@@ -22,6 +22,7 @@ from crewtop.model.task import RunOutcome
 from crewtop.plain.svg import Series, bars, even_top, lines
 from crewtop.store import ledger
 from crewtop.store.database import Database
+from crewtop.store.housekeeping import MINUTES_SECONDS
 from tests.store.helpers import call, end, one, put, take
 
 HOSTILE = "</title><script>alert(1)</script><img src=x onerror=alert(2)> \x1b[2J"
@@ -190,10 +191,10 @@ async def test_exact_figures_for_machines(
 
 
 def test_charts_are_few_enough_points_and_no_finer_than_what_is_known() -> None:
-    for seconds in (60.0, 3_600.0, 86_400.0, MINUTES_KNOWN, 7 * 86_400.0, 366 * 86_400.0):
+    for seconds in (60.0, 3_600.0, 86_400.0, MINUTES_SECONDS, 7 * 86_400.0, 366 * 86_400.0):
         step = step_of(seconds)
         assert seconds / step <= MOST_POINTS
-        assert seconds <= MINUTES_KNOWN or step % 3_600 == 0
+        assert seconds <= MINUTES_SECONDS or step % 3_600 == 0
 
 
 def test_a_line_has_gaps_where_nothing_is_known_and_a_chart_of_nothing_is_a_chart() -> None:
