@@ -16,7 +16,7 @@ from typing import Any, TypedDict, TypeVar, Unpack
 from crewtop import operations
 from crewtop.admission import Enqueued, Existing, Task, portions, refusals, tied_batch
 from crewtop.config import Configuration, load
-from crewtop.live.state_cache import Endings, StateCache
+from crewtop.live.state_cache import StateCache
 from crewtop.model.errors import CrewtopError, Refused
 from crewtop.model.live import ALIKE, Change, Changes, State
 from crewtop.model.operations import Action, Order
@@ -73,7 +73,6 @@ class Queue:
         self._database = opened.database
         self._live = opened.live
         self._states = StateCache(opened.live)
-        self._endings = Endings(opened.live)
         self._max_input_bytes = max_input_bytes
 
     async def enqueue(
@@ -138,13 +137,13 @@ class Queue:
         return [Existing(ids[place]) if place in existing else Enqueued(ids[place]) for place in places]
 
     async def status(self, task_id: int) -> TaskStatus:
-        """Where a task stands: from Redis, where it was asked for lately, else from Postgres.
+        """Where a task stands: by what workers told since it was last asked for, else from Redis or Postgres.
 
         A change shows within milliseconds of its commit, and never goes back; one whose worker died before it could
         tell of it shows within five seconds. Raises Refused where there is no such task, Unavailable where the
         database cannot answer.
         """
-        found = await self._states.read(task_id, lambda: producer.status(self._database, task_id))
+        found = await self._states.poll(task_id, lambda: producer.status(self._database, task_id))
         if found is None:
             raise Refused(f"there is no task {task_id}")
         return found.status
@@ -171,7 +170,7 @@ class Queue:
                 return _result(task_id, found)
             await asyncio.sleep(wait)
             wait *= 1.5
-        with self._endings.of(task_id) as told:
+        with self._states.waiting(task_id) as told:
             while (found := await self._ended(task_id, straight=told.ended)) is None:
                 told.ended = False
                 with suppress(TimeoutError):
@@ -205,6 +204,7 @@ class Queue:
             result = await operations.act(
                 self._database, self._live, Order(Action.CANCEL, reason=reason), [seen.target]
             )
+            self._states.drop_copies()
             if any(item.done and item.task_id == task_id for item in result.items):
                 return True
             # A worker moved it on in between: look again.

@@ -76,9 +76,10 @@ class FastLane:
         await self.close()
 
     async def close(self) -> None:
-        """Give the connections back."""
-        if self._redis is not None:
-            await self._redis.aclose()
+        """Give the connections back; who listens hears no more."""
+        redis, self._redis = self._redis, None
+        if redis is not None:
+            await redis.aclose()
 
     async def wake(self, queues: Iterable[str], changes: Sequence[Change] = (), stands: Sequence[Stand] = ()) -> None:
         """Tell workers that something in these queues is ready, whoever watches why, and the state cache where tasks
@@ -133,35 +134,37 @@ class FastLane:
 
         async with contextlib.aclosing(self._hear(subscribe)) as heard:
             async for message in heard:
-                yield Woken() if message is None else _read(message)
+                yield _read(message) if isinstance(message, dict) else Woken()
 
-    async def endings(self) -> AsyncIterator[str | None]:
-        """What is told of tasks that have ended (keys.endings), for ever; None once it listens, and again after each
-        reconnect, since something may have been missed.
+    async def told(self) -> AsyncIterator[str | bool]:
+        """What is told of tasks (keys.told), until this is closed; True once it listens, False while it cannot, since
+        something may be missed.
         """
-        subscribed = self._hear(lambda channel: channel.subscribe(keys.endings(self.whose() or "")))
+        subscribed = self._hear(lambda channel: channel.subscribe(keys.told(self.whose() or "")))
         async with contextlib.aclosing(subscribed) as heard:
             async for message in heard:
-                yield None if message is None else str(message["data"])
+                yield str(message["data"]) if isinstance(message, dict) else message
 
     async def _hear(
         self, subscribe: Callable[[PubSub], Awaitable[object]]
-    ) -> AsyncGenerator[dict[str, Any] | None, None]:
-        """What comes on channels, for ever; None once it listens, and after each reconnect."""
+    ) -> AsyncGenerator[dict[str, Any] | bool, None]:
+        """What comes on channels, until this is closed; True once it listens, False when it no longer does."""
         while self._redis is not None:
             try:
                 async with self._redis.pubsub(ignore_subscribe_messages=True) as channel:
                     async with asyncio.timeout(TIMEOUT_SECONDS):
                         await subscribe(channel)
                     self._worked()
-                    yield None
+                    yield True
                     while True:
                         async with asyncio.timeout(QUIET_SECONDS + TIMEOUT_SECONDS):  # it may connect anew
                             message = await channel.get_message(timeout=QUIET_SECONDS)
                         if message is not None:
                             yield message
             except _FAILURES as error:
-                await asyncio.sleep(self._failed(error))
+                rest = self._failed(error)
+                yield False
+                await asyncio.sleep(rest)
 
     async def append_log(self, run_id: int, lines: Sequence[str]) -> None:
         """Add lines to a run's live log."""

@@ -28,7 +28,7 @@ PROVIDERS = PREFIX + "providers"
 TASK = PREFIX + "task:"
 """String a task that somebody asked for: its version, status and a short result; expiring within a minute."""
 
-ENDINGS = PREFIX + "endings:"
+TOLD = PREFIX + "told:"
 
 STATES = PREFIX + "states:"
 """Hash: how many questions for a task's state Redis could answer, and how many not; begun anew every hour."""
@@ -62,6 +62,9 @@ def states(database: str) -> str:
     return f"{STATES}{{{database}}}"
 
 
-def endings(database: str) -> str:
-    """The channel of a database's tasks that have ended or are gone: the message is their ids, parted by blanks."""
-    return f"{ENDINGS}{database}"
+def told(database: str) -> str:
+    """The channel of a database's tasks that have changed: those that somebody asked for, and all that have ended.
+
+    A message is lines of '<id> <version> <status>', or of '<id>' where nothing that was known of the task holds.
+    """
+    return f"{TOLD}{database}"

@@ -2,9 +2,10 @@
 -- knows nothing is marked: whoever reads it from Postgres then may fill it in (fill_state.lua), unless somebody has told
 -- of a change of it meanwhile.
 -- KEYS 1 what the tasks' keys begin with, 2 hash of how often it knew
--- ARGV 1 mark, 2 milliseconds that it stands, 3 that counts are kept, 4 the tasks' ids, parted by blanks
+-- ARGV 1 mark, 2 milliseconds that it stands, 3 that counts are kept, 4 the tasks' ids, parted by blanks,
+-- 5 how often the reader knew by itself since it last asked
 
-local found, hits = {}, 0
+local found, hits, known = {}, 0, tonumber(ARGV[5])
 for id in string.gmatch(ARGV[4], '%S+') do
   local key = KEYS[1] .. id
   local state = redis.call('GET', key)
@@ -16,7 +17,7 @@ for id in string.gmatch(ARGV[4], '%S+') do
   end
   found[#found + 1] = state
 end
-redis.call('HINCRBY', KEYS[2], 'hits', hits)
+redis.call('HINCRBY', KEYS[2], 'hits', hits + known)
 redis.call('HINCRBY', KEYS[2], 'misses', #found - hits)
 if redis.call('PTTL', KEYS[2]) < 0 then redis.call('PEXPIRE', KEYS[2], ARGV[3]) end
 return table.concat(found, '\n')

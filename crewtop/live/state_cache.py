@@ -2,8 +2,9 @@
 
 An entry is made by a reader alone, from Postgres, and only while nobody has told of a change since the reader put its
 mark there; whoever changes a task replaces the entry, if there is one, after the commit. So the versions under a key
-never go back: not over a FLUSHALL, not over an eviction, not when a change is told late. A change that is never told,
-since its worker died between commit and telling, is seen once the entry expires, after states.LIVE_SECONDS.
+never go back: not over a FLUSHALL, not over an eviction, not when a change is told late. A reader that asks again and
+again for a task keeps a copy of what it knows and hears what is told of it. A change that is never told, since its
+worker died between commit and telling, is seen once copy and entry expire, after COPY_SECONDS and LIVE_SECONDS.
 """
 
 from __future__ import annotations
@@ -11,15 +12,16 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from importlib.resources import files
 
 from crewtop.live import keys
 from crewtop.live.fast_lane import FastLane
-from crewtop.live.states import PORTION, ended_ids, milliseconds
-from crewtop.model.live import Ending, State
+from crewtop.live.states import COPY_SECONDS, PORTION, milliseconds, told_stands
+from crewtop.model.live import Ending, Stand, State
 from crewtop.model.task import ENDED, TaskStatus
 
 MARK_SECONDS = 2.0
@@ -42,10 +44,17 @@ _FILL = files("crewtop.live").joinpath("fill_state.lua").read_text("utf-8")
 _MARK = "?"
 
 
+class Told(asyncio.Event):
+    """Set when a task may have ended. ended: that is said, and not only that it could have been missed."""
+
+    ended = False
+
+
 class StateCache:
     """One reader, which never goes back: it answers no version of a task that is older than one it has answered.
 
-    Questions that come while one is on its way to Redis go there together, in the next round trip.
+    Questions that come while one is on its way to Redis go there together, in the next round trip. Once somebody waits
+    for a task or asks for it twice, one subscription hears what is told, until the lane is closed.
     """
 
     def __init__(self, lane: FastLane) -> None:
@@ -54,6 +63,30 @@ class StateCache:
         self._asking: asyncio.Task[None] | None = None
         self._on_its_way = False
         self._seen: OrderedDict[int, int] = OrderedDict()
+        self._copies: dict[int, tuple[State, float]] = {}
+        self._dropped = 0
+        self._answered_from_copies = 0
+        self._waiting: dict[int, set[Told]] = {}
+        self._hearing = False
+        self._listening: asyncio.Task[None] | None = None
+
+    async def poll(self, task_id: int, fetch: Callable[[], Awaitable[State | None]]) -> State | None:
+        """As read, for those who ask again and again: by what was heard of the task, if it was asked for before."""
+        if task_id in self._copies:
+            await asyncio.sleep(0)  # however tightly somebody polls, what is heard has its turn
+            if (copy := self._copies.get(task_id)) is not None and time.monotonic() < copy[1]:
+                self._answered_from_copies += 1
+                return copy[0]
+        elif task_id in self._seen:
+            self._listen()
+        self._see(task_id, 0)
+        dropped = self._dropped
+        found = await self.read(task_id, fetch)
+        if found is not None and found.version < self._seen.get(task_id, 0):
+            found = await self.read(task_id, fetch)  # a newer one was heard meanwhile
+        if found is not None and self._hearing and dropped == self._dropped:
+            self._copy(task_id, found)
+        return found
 
     async def read(
         self, task_id: int, fetch: Callable[[], Awaitable[State | None]], *, whole: bool = False, straight: bool = False
@@ -84,7 +117,60 @@ class StateCache:
     def _see(self, task_id: int, version: int) -> None:
         self._seen[task_id] = max(version, self._seen.pop(task_id, 0))
         if len(self._seen) > SEEN:
-            self._seen.popitem(last=False)
+            oldest, _ = self._seen.popitem(last=False)
+            self._copies.pop(oldest, None)
+
+    def _copy(self, task_id: int, state: State) -> None:
+        self._copies[task_id] = state, time.monotonic() + COPY_SECONDS
+
+    def drop_copies(self) -> None:
+        """Believe no copy any more, nor an answer that is on its way: something may have changed them."""
+        self._copies.clear()
+        self._dropped += 1
+
+    @contextmanager
+    def waiting(self, task_id: int) -> Iterator[Told]:
+        """An event that is set when the task may have ended: it is said, or could have been missed."""
+        told = Told()
+        self._waiting.setdefault(task_id, set()).add(told)
+        self._listen()
+        try:
+            yield told
+        finally:
+            self._waiting[task_id].discard(told)
+            if not self._waiting[task_id]:
+                del self._waiting[task_id]
+
+    def _listen(self) -> None:
+        if self._listening is None and self._lane.whose() is not None:
+            self._listening = asyncio.create_task(self._hear())
+
+    async def _hear(self) -> None:
+        async for message in self._lane.told():
+            if isinstance(message, bool):
+                self._hearing = message
+                self.drop_copies()
+                self._wake(self._waiting, ended=False)
+            else:
+                for stand in told_stands(message):
+                    self._heard(stand)
+
+    def _heard(self, stand: Stand) -> None:
+        task_id, version, status = stand
+        if status is None:
+            self._copies.pop(task_id, None)
+            self._dropped += 1
+        elif task_id in self._seen and version >= self._seen[task_id]:
+            self._see(task_id, version)
+            self._copy(task_id, State(version, TaskStatus(status)))
+        if status is None or status in ENDED:
+            self._wake([task_id], ended=True)
+
+    def _wake(self, task_ids: Iterable[int], *, ended: bool) -> None:
+        for task_id in task_ids:
+            for told in self._waiting.get(task_id, ()):
+                told.ended = ended
+                told.set()
 
     async def _look(self, task_id: int) -> str | None:
         """What stands under the task's key: an entry, or a mark. None where Redis is away."""
@@ -123,7 +209,8 @@ class StateCache:
         mark = _MARK + secrets.token_hex(8)
         times = (round(MARK_SECONDS * 1_000), round(COUNT_SECONDS * 1_000))
         names = [keys.tasks(database), keys.states(database)]
-        found = await self._lane.run(_LOOK, names, (mark, *times, " ".join(map(str, distinct))))
+        answered, self._answered_from_copies = self._answered_from_copies, 0
+        found = await self._lane.run(_LOOK, names, (mark, *times, " ".join(map(str, distinct)), answered))
         lines = found.split("\n") if isinstance(found, str) else ()
         return dict(zip(distinct, lines, strict=True)) if len(lines) == len(distinct) else {}
 
@@ -157,44 +244,3 @@ def _ending(text: str) -> Ending:
     if not all(part is None or isinstance(part, str) for part in (result, error)):
         raise ValueError(text)
     return Ending(result, error)
-
-
-class Told(asyncio.Event):
-    """Set when a task may have ended. ended: that is said, and not only that it could have been missed."""
-
-    ended = False
-
-
-class Endings:
-    """Wakes those who wait for the end of a task, over one subscription for as long as anybody does."""
-
-    def __init__(self, lane: FastLane) -> None:
-        self._lane = lane
-        self._waiting: dict[int, set[Told]] = {}
-        self._listening: asyncio.Task[None] | None = None
-
-    @contextmanager
-    def of(self, task_id: int) -> Iterator[Told]:
-        """An event that is set when the task may have ended: it is said, or could have been missed."""
-        told = Told()
-        self._waiting.setdefault(task_id, set()).add(told)
-        if self._listening is None:
-            self._listening = asyncio.create_task(self._listen())
-        try:
-            yield told
-        finally:
-            self._waiting[task_id].discard(told)
-            if not self._waiting[task_id]:
-                del self._waiting[task_id]
-            if not self._waiting:
-                self._listening.cancel()
-                self._listening = None
-
-    async def _listen(self) -> None:
-        with suppress(asyncio.CancelledError):
-            async for message in self._lane.endings():
-                told = list(self._waiting) if message is None else ended_ids(message)
-                for task_id in told:
-                    for event in self._waiting.get(task_id, ()):
-                        event.ended = message is not None
-                        event.set()

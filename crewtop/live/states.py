@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from importlib.resources import files
-from itertools import islice
 
 from redis.asyncio.client import Pipeline
 
 from crewtop.live import keys
 from crewtop.model.live import Stand
-from crewtop.model.task import ENDED
+from crewtop.model.task import ENDED, TaskStatus
 
-LIVE_SECONDS = 5.0
-"""A state is believed for so long without a word: the longest that an untold change goes unseen."""
+LIVE_SECONDS = 4.0
+"""A state is believed for so long without a word: with COPY_SECONDS the longest that an untold change goes unseen."""
 
 ENDED_SECONDS = 60.0
 """The same of an end, which only an operator takes back, and he tells."""
+
+COPY_SECONDS = 1.0
+"""A reader that hears what is told believes what it knows for so long without a word."""
 
 PORTION = 500
 """Tasks that one script looks at: it holds up all others meanwhile, for less than a millisecond."""
@@ -37,9 +40,15 @@ def add_states(pipeline: Pipeline, database: str, stands: Sequence[Stand]) -> No
             for task_id, version, status in stands[start : start + PORTION]
         ]
         times = (milliseconds("running"), milliseconds("completed"))
-        pipeline.eval(_TELL, 1, keys.tasks(database), keys.endings(database), *times, "".join(told))
+        pipeline.eval(_TELL, 1, keys.tasks(database), keys.told(database), *times, "".join(told))
 
 
-def ended_ids(message: str) -> list[int]:
-    """The tasks that a message on keys.endings names; what others put there names none."""
-    return [int(word) for word in islice(message.split(), PORTION) if word.isascii() and word.isdigit()]
+def told_stands(message: str) -> Iterator[Stand]:
+    """What a message on keys.told says; a line that others put there says nothing."""
+    for line in message.split("\n"):
+        with suppress(ValueError, TypeError):
+            yield _stand(*line.split(" "))
+
+
+def _stand(task_id: str, version: str = "0", status: str | None = None) -> Stand:
+    return Stand(int(task_id), int(version), status if status is None else TaskStatus(status))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -13,8 +14,8 @@ from redis.asyncio import Redis
 
 from crewtop.live import keys
 from crewtop.live.fast_lane import FastLane
-from crewtop.live.state_cache import ENDING_CHARACTERS, Endings, StateCache, parsed, written
-from crewtop.live.states import ENDED_SECONDS, LIVE_SECONDS
+from crewtop.live.state_cache import ENDING_CHARACTERS, StateCache, parsed, written
+from crewtop.live.states import ENDED_SECONDS, LIVE_SECONDS, told_stands
 from crewtop.model.live import Ending, Stand, State
 from crewtop.model.task import TaskStatus
 
@@ -27,6 +28,20 @@ KEY = f"{keys.tasks('')}{TASK}"
 async def redis(redis_url: str) -> AsyncIterator[Redis]:
     async with Redis.from_url(redis_url, decode_responses=True) as client:
         yield client
+
+
+@pytest.fixture
+def asked(live: FastLane, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The scripts that readers had Redis run."""
+    scripts: list[str] = []
+    run = live.run
+
+    async def noted(script: str, *arguments: Any) -> Any:
+        scripts.append(script)
+        return await run(script, *arguments)
+
+    monkeypatch.setattr(live, "run", noted)
+    return scripts
 
 
 class Postgres:
@@ -132,6 +147,11 @@ def test_what_is_no_entry_is_not_believed(entry: str) -> None:
     assert parsed(entry) is None
 
 
+def test_of_a_message_only_what_is_told_is_heard() -> None:
+    message = "x\n7\n\n8 3 completed\n9 3 asleep\n1 2 running 4\n² 3 running"
+    assert list(told_stands(message)) == [Stand(7), Stand(8, 3, COMPLETED)]
+
+
 def test_an_entry_is_read_as_it_was_written() -> None:
     for state in (State(1, RUNNING), State(9, TaskStatus.FAILED, Ending(None, "a b\n\ud800")), State(2, COMPLETED)):
         assert parsed(written(state)) == state
@@ -153,21 +173,21 @@ async def test_two_databases_on_one_redis_know_nothing_of_each_other(redis_url: 
         assert await StateCache(live).read(TASK, Postgres(None)) == State(2, RUNNING)
 
 
-async def test_questions_of_the_same_moment_share_a_round_trip_and_are_counted(live: FastLane, redis: Redis) -> None:
+async def test_questions_of_the_same_moment_share_a_round_trip_and_are_counted(
+    live: FastLane, redis: Redis, asked: list[str]
+) -> None:
     cache, truth = StateCache(live), Postgres(State(2, RUNNING))
     await asyncio.gather(*(cache.read(task_id, truth) for task_id in range(20)))
-    before = (await redis.info("commandstats"))["cmdstat_eval"]["calls"]
+    asked.clear()
     assert len(await asyncio.gather(*(cache.read(task_id, truth) for task_id in range(20)))) == 20
-    assert (await redis.info("commandstats"))["cmdstat_eval"][
-        "calls"
-    ] == before + 2  # the first does not wait for the others
+    assert len(asked) == 2  # the first does not wait for the others
     assert await redis.hgetall(keys.states("")) == {"hits": "20", "misses": "20"}
     assert await redis.ttl(keys.states("")) > 0
 
 
 async def test_whoever_waits_for_an_end_is_woken(live: FastLane, redis: Redis) -> None:
-    endings = Endings(live)
-    with endings.of(TASK) as told, endings.of(8) as other:
+    cache = StateCache(live)
+    with cache.waiting(TASK) as told, cache.waiting(8) as other:
         async with asyncio.timeout(10):
             await told.wait()  # listening has begun
             assert not told.ended
@@ -179,12 +199,93 @@ async def test_whoever_waits_for_an_end_is_woken(live: FastLane, redis: Redis) -
         assert not other.is_set()
 
 
-async def test_an_end_that_was_told_is_fetched_straight_from_postgres(live: FastLane, redis: Redis) -> None:
+async def heard(cache: StateCache, state: State | None) -> None:
+    """Wait until a poll answers so: what was told is on its way."""
+    async with asyncio.timeout(10):
+        while await cache.poll(TASK, Postgres(state)) != state:
+            pass
+
+
+async def polled(live: FastLane, state: State) -> StateCache:
+    """A reader that keeps a copy of the task, and hears what is told of it."""
+    cache = StateCache(live)
+    with cache.waiting(8) as told:
+        await told.wait()
+    assert await cache.poll(TASK, Postgres(state)) == state
+    return cache
+
+
+async def test_who_asks_again_and_again_is_told_and_asks_neither_redis_nor_postgres(
+    live: FastLane, redis: Redis, asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crewtop.live.state_cache.COPY_SECONDS", 600.0)
+    truth = Postgres(State(2, RUNNING))
+    cache = await polled(live, State(2, RUNNING))
+    asked.clear()
+    assert [await cache.poll(TASK, truth) for _ in range(50)] == [State(2, RUNNING)] * 50
+    await live.stand([Stand(TASK, 3, COMPLETED)])
+    await heard(cache, State(3, COMPLETED))
+    await live.stand([Stand(TASK, 2, RUNNING)])  # told late
+    assert await cache.poll(TASK, truth) == State(3, COMPLETED)
+    assert (asked, truth.asked) == ([], 0)
+    cache.drop_copies()
+    await cache.poll(TASK, truth)
+    assert int(await redis.hget(keys.states(""), "hits")) > 50  # it told how often it knew by itself
+
+
+async def test_a_copy_is_believed_for_a_second(live: FastLane, redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crewtop.live.state_cache.COPY_SECONDS", 0.0)
+    cache = await polled(live, State(2, RUNNING))
+    await redis.set(KEY, "3 completed", px=60_000)  # as a message that was lost on its way leaves it
+    assert await cache.poll(TASK, Postgres(None)) == State(3, COMPLETED)
+
+
+async def test_what_an_operator_changes_is_asked_anew(live: FastLane, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crewtop.live.state_cache.COPY_SECONDS", 600.0)
+    cache = await polled(live, State(3, COMPLETED))
+    await live.stand([Stand(TASK)])
+    await heard(cache, State(4, TaskStatus.PENDING))
+
+
+async def test_an_answer_that_was_overtaken_is_no_copy(live: FastLane, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is heard while the reader asks Postgres is newer than what it finds there."""
+    monkeypatch.setattr("crewtop.live.state_cache.COPY_SECONDS", 600.0)
+    cache = await polled(live, State(1, TaskStatus.PENDING))
+
+    async def overtaken() -> State:
+        await live.stand([Stand(9, 3, COMPLETED), Stand(TASK)])
+        with cache.waiting(9) as told:
+            await live.stand([Stand(9, 3, COMPLETED)])
+            await told.wait()
+        return State(2, RUNNING)
+
+    cache.drop_copies()
+    await live.stand([Stand(TASK)])
+    assert await cache.poll(TASK, overtaken) == State(2, RUNNING)
+    assert await cache.poll(TASK, Postgres(State(3, COMPLETED))) == State(3, COMPLETED)
+
+
+async def test_who_hears_nothing_any_more_believes_no_copy(
+    redis_url: str, live: FastLane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crewtop.live.state_cache.COPY_SECONDS", 600.0)
+    tasks = asyncio.all_tasks()
+    async with FastLane(redis_url) as lane:
+        cache = await polled(lane, State(2, RUNNING))
+    await heard(cache, State(3, COMPLETED))
+    assert await cache.poll(TASK, Postgres(State(4, COMPLETED))) == State(4, COMPLETED)
+    async with asyncio.timeout(10):
+        await asyncio.gather(*(asyncio.all_tasks() - tasks))  # none listens for ever
+
+
+async def test_an_end_that_was_told_is_fetched_straight_from_postgres(
+    live: FastLane, redis: Redis, asked: list[str]
+) -> None:
     cache, truth = StateCache(live), Postgres(State(3, COMPLETED, Ending("1", None)))
     await cache.read(TASK, Postgres(State(2, RUNNING)))
-    before = (await redis.info("commandstats"))["cmdstat_eval"]["calls"]
+    asked.clear()
     assert await cache.read(TASK, truth, whole=True, straight=True) == truth.state
-    assert (await redis.info("commandstats"))["cmdstat_eval"]["calls"] == before
+    assert asked == []
     await redis.set(KEY, "2 running", px=60_000)  # as an end that is told late leaves it
     assert await cache.read(TASK, truth, whole=True) == truth.state
 
@@ -256,7 +357,7 @@ class Readers(RuleBasedStateMachine):
         return self.history[-1]
 
     async def answered(self, reader: int, fetch: object) -> None:
-        state = await self.readers[reader].read(TASK, fetch)  # type: ignore[arg-type]
+        state = await self.readers[reader].poll(TASK, fetch)  # type: ignore[arg-type]
         assert state == self.history[state.version - 1]
         assert state.version >= self.seen[reader]
         self.seen[reader] = state.version
