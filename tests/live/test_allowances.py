@@ -274,21 +274,6 @@ async def test_without_redis_there_is_no_answer_and_no_error() -> None:
         assert await away.states() is None
 
 
-async def test_one_script_costs_less_than_a_millisecond_with_three_thousand_calls_in_the_log(
-    worker: Worker, redis_url: str, clock: Clock
-) -> None:
-    limits = Limits(requests_per_minute=3_000, tokens_per_minute=1_500_000)
-    for start in range(0, 3_000, 100):
-        await ask(worker("w1"), exchange(*[Asked(f"c{start + n}", 400, 3) for n in range(100)], limits=limits))
-    async with Redis.from_url(redis_url) as client:
-        await client.config_resetstat()
-        for turn in range(200):
-            await ask(worker("w2"), exchange(Asked(f"w{turn}", 400, 3), limits=limits))
-        spent = (await client.info("commandstats"))["cmdstat_evalsha"]
-    print(f"{spent['usec_per_call']:.0f} us a script at 3,000 entries")
-    assert spent["calls"] == 200
-
-
 async def test_many_workers_at_once_get_exactly_what_there_is(worker: Worker) -> None:
     limits = Limits(requests_per_minute=100)
     answers = await asyncio.gather(

@@ -8,7 +8,7 @@ from pathlib import Path
 from redis.asyncio import Redis
 
 from crewtop.live import keys
-from crewtop.live.fast_lane import LOG_LINES, FastLane, Kill, Woken
+from crewtop.live.fast_lane import LOG_LINES, FastLane, Kill, Woken, described
 from crewtop.model.live import Stand
 from crewtop.model.task import TaskStatus
 
@@ -86,11 +86,9 @@ async def test_health_names_the_server_and_a_policy_that_loses_keys(live: FastLa
     assert healthy.up
     assert healthy.detail.startswith("valkey 8")
     async with Redis.from_url(redis_url) as client:
-        await client.config_set("maxmemory-policy", "allkeys-lru")
-        try:
-            assert "evicts (allkeys-lru): set maxmemory-policy noeviction" in (await live.health()).detail
-        finally:
-            await client.config_set("maxmemory-policy", "noeviction")
+        told = await client.info()
+    losing = described({**told, "maxmemory_policy": "allkeys-lru"}, 0.001)
+    assert losing.detail == f"{healthy.detail}, evicts (allkeys-lru): set maxmemory-policy noeviction"
 
 
 async def test_a_server_that_accepts_and_says_nothing_holds_nobody_up() -> None:
