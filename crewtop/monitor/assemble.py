@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -164,25 +164,8 @@ def _series(raw: Mapping[str, Any], backlog: int, window: Window, now: float) ->
     last = int(now) // BUCKET_SECONDS * BUCKET_SECONDS
     points = []
     for start in range(last, last - window.seconds, -BUCKET_SECONDS):
-        over = window.summary(start)
         change = changes.get(start, {"backlog": 0, "arrived": 0})
-        points.append(
-            Point(
-                at=datetime.fromtimestamp(start, UTC),
-                backlog=max(0, backlog),
-                arrived=int(change["arrived"]),
-                done=over.completed,
-                failed=over.failed,
-                wait_p95=over.wait.p95,
-                run_p95=over.run.p95,
-                spend=over.spend,
-                wait_p50=over.wait.p50,
-                wait_p99=over.wait.p99,
-                run_p50=over.run.p50,
-                run_p99=over.run.p99,
-                oldest=window.oldest.get(start),
-            )
-        )
+        points.append(window.point(start, max(0, backlog), int(change["arrived"])))
         backlog -= int(change["backlog"])
     return tuple(reversed(points))
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 from crewtop.model.histogram import Histogram, merged, quantile
 from crewtop.model.money import Money, total
-from crewtop.model.snapshot import Percentiles
+from crewtop.model.snapshot import Percentiles, Point
 
 BUCKET_SECONDS = 10
 HOUR_SECONDS = 3_600
@@ -57,6 +58,10 @@ class Summary(NamedTuple):
     spend: float
 
 
+Known = tuple[Summary, int, int, float | None]
+"""What a point is made of: its bucket's summary, backlog, arrivals and oldest."""
+
+
 class Window:
     """Buckets by start (Unix seconds of the database's clock) and queue, and an hour of spend likewise.
 
@@ -73,6 +78,7 @@ class Window:
         self._midnight = 0
         self._before = Money()
         self._over: dict[int, Summary] = {}
+        self._points: dict[int, tuple[Known, Point]] = {}
 
     def update(
         self, now: float, stats: Iterable[Mapping[str, Any]], spend: Iterable[Mapping[str, Any]], spent_before: Money
@@ -110,6 +116,7 @@ class Window:
         oldest = int(now) - self.seconds
         self.buckets = {start: row for start, row in self.buckets.items() if start + BUCKET_SECONDS > oldest}
         self._over = {start: over for start, over in self._over.items() if start + BUCKET_SECONDS > oldest}
+        self._points = {start: point for start, point in self._points.items() if start + BUCKET_SECONDS > oldest}
         self.oldest = {start: age for start, age in self.oldest.items() if start + BUCKET_SECONDS > oldest}
         midnight = int(now) // DAY_SECONDS * DAY_SECONDS
         if spent_before is not None:
@@ -157,6 +164,32 @@ class Window:
         if self.since is not None and start < self.since:
             self._over[start] = summary
         return summary
+
+    def point(self, start: int, backlog: int, arrived: int) -> Point:
+        """The bucket that starts at a Unix second, for the charts; the very one as before while nothing of it changes:
+        most do not, and what is the same is compared, and kept, for nothing.
+        """
+        known = self.summary(start), backlog, arrived, self.oldest.get(start)
+        if (before := self._points.get(start)) is not None and before[0] == known:
+            return before[1]
+        over, _, _, oldest = known
+        point = Point(
+            at=datetime.fromtimestamp(start, UTC),
+            backlog=backlog,
+            arrived=arrived,
+            done=over.completed,
+            failed=over.failed,
+            wait_p95=over.wait.p95,
+            run_p95=over.run.p95,
+            spend=over.spend,
+            wait_p50=over.wait.p50,
+            wait_p99=over.wait.p99,
+            run_p50=over.run.p50,
+            run_p99=over.run.p99,
+            oldest=oldest,
+        )
+        self._points[start] = known, point
+        return point
 
     def completed(self, queue: str, starts: Iterable[int]) -> int:
         """How many tasks of a queue completed in the buckets that start at these Unix seconds."""

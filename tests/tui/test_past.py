@@ -5,10 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crewtop.model.snapshot import Snapshot
 from crewtop.tui.options import ScreenOptions
-from crewtop.tui.past import Past
+from crewtop.tui.past import BLOCK, KEPT, Past
 from crewtop.tui.session import Session
 from tests.tui.fixtures import BUSY, EMPTY, NOW
+
+KINDS = [
+    EMPTY,
+    BUSY,
+    replace(BUSY, queues=(replace(BUSY.queues[0], ready=7), *BUSY.queues[1:])),
+    replace(BUSY, queues=BUSY.queues[1:]),
+    replace(BUSY, running=(), providers=None),
+]
 
 
 def at(seconds: float, backlog: int = 0) -> object:
@@ -85,6 +97,23 @@ def test_an_hour_is_kept_and_no_more() -> None:
     for second in range(0, 3_800, 2):
         past.keep(replace(EMPTY, at=NOW + timedelta(seconds=second)))
     assert len(past) == 1_801
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([2, 2, 2, 3, 60, 600]), st.sampled_from(KINDS)), min_size=1, max_size=4 * BLOCK)
+)
+def test_every_picture_of_the_hour_comes_back_as_it_was(coming: list[tuple[int, Snapshot]]) -> None:
+    past, kept, second = Past(), [], 0
+    for after, kind in coming:
+        second += after
+        kept.append(replace(kind, at=NOW + timedelta(seconds=second)))
+        past.keep(kept[-1])
+    kept = [each for each in kept if kept[-1].at - each.at <= KEPT]
+    assert len(past) == len(kept)
+    assert [past.step(kept[-1].at, steps) for steps in range(-len(kept) + 1, 0)] == kept[:-1]
+    assert [past.step(kept[0].at, steps) for steps in range(1, len(kept))] == kept[1:]
+    assert past.step(kept[-1].at, -len(kept)) == kept[0]
+    assert past.step(kept[-1].at, 1) is None
 
 
 def test_another_server_begins_another_hour() -> None:
