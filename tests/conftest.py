@@ -113,12 +113,15 @@ def redis_url(servers: embedded.Servers, worker_id: str) -> str:
 
 
 @pytest.fixture
-async def live(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FastLane]:
-    """A FastLane on an empty Valkey database, with patience: a busy machine may stand still for a second."""
+async def live(redis_url: str, worker_id: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FastLane]:
+    """A FastLane on an empty Valkey database, with patience: a busy machine may stand still for a second.
+
+    It tells of the tasks of a database that is named as the process of the test run: channels know no numbers.
+    """
     from redis.asyncio import Redis
 
     monkeypatch.setattr("crewtop.live.fast_lane.TIMEOUT_SECONDS", 20.0)
     async with Redis.from_url(redis_url) as client:
         await client.flushdb()
-    async with FastLane(redis_url) as opened:
+    async with FastLane(redis_url, whose=lambda: worker_id) as opened:
         yield opened

@@ -21,7 +21,6 @@ from crewtop.model.task import TaskStatus
 
 RUNNING, COMPLETED = TaskStatus.RUNNING, TaskStatus.COMPLETED
 TASK = 7
-KEY = f"{keys.tasks('')}{TASK}"
 
 
 @pytest.fixture
@@ -42,6 +41,12 @@ def asked(live: FastLane, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(live, "run", noted)
     return scripts
+
+
+@pytest.fixture
+def key(live: FastLane) -> str:
+    """Where the task's entry is."""
+    return f"{keys.tasks(live.whose() or '')}{TASK}"
 
 
 class Postgres:
@@ -83,14 +88,16 @@ async def test_nobody_s_task_takes_no_room(live: FastLane, redis: Redis) -> None
     assert await redis.keys(keys.TASK + "*") == []
 
 
-async def test_an_entry_is_believed_for_seconds_and_an_end_for_a_minute(live: FastLane, redis: Redis) -> None:
+async def test_an_entry_is_believed_for_seconds_and_an_end_for_a_minute(live: FastLane, redis: Redis, key: str) -> None:
     await StateCache(live).read(TASK, Postgres(State(2, RUNNING)))
-    assert 0 < await redis.pttl(KEY) <= LIVE_SECONDS * 1_000
+    assert 0 < await redis.pttl(key) <= LIVE_SECONDS * 1_000
     await live.stand([Stand(TASK, 3, COMPLETED)])
-    assert LIVE_SECONDS * 1_000 < await redis.pttl(KEY) <= ENDED_SECONDS * 1_000
+    assert LIVE_SECONDS * 1_000 < await redis.pttl(key) <= ENDED_SECONDS * 1_000
 
 
-async def test_a_slow_reader_does_not_fill_in_what_has_changed_meanwhile(live: FastLane, redis: Redis) -> None:
+async def test_a_slow_reader_does_not_fill_in_what_has_changed_meanwhile(
+    live: FastLane, redis: Redis, key: str
+) -> None:
     """Also where the change was told to a Redis that had forgotten everything in between."""
 
     async def slow() -> State:
@@ -106,27 +113,27 @@ async def test_a_slow_reader_does_not_fill_in_what_has_changed_meanwhile(live: F
     for fetch in (slow, overtaken):
         await redis.flushdb()
         await StateCache(live).read(TASK, fetch)
-        assert not await redis.exists(KEY)
+        assert not await redis.exists(key)
 
 
-async def test_what_is_gone_stays_gone(live: FastLane, redis: Redis) -> None:
+async def test_what_is_gone_stays_gone(live: FastLane, redis: Redis, key: str) -> None:
     cache, truth = StateCache(live), Postgres(State(3, COMPLETED))
     await cache.read(TASK, truth)
     await live.stand([Stand(TASK)])
     truth.state = None
     assert await cache.read(TASK, truth) is None
-    assert not await redis.exists(KEY)
-    await redis.set(KEY, "3 completed")  # as a deletion that was never told leaves it
+    assert not await redis.exists(key)
+    await redis.set(key, "3 completed")  # as a deletion that was never told leaves it
     assert await cache.read(TASK, truth) is None
 
 
-async def test_a_reader_that_knows_better_mends_what_is_behind(live: FastLane, redis: Redis) -> None:
+async def test_a_reader_that_knows_better_mends_what_is_behind(live: FastLane, redis: Redis, key: str) -> None:
     """It saw a newer version in Postgres while Redis was away for it."""
     cache, truth = StateCache(live), Postgres(State(4, COMPLETED))
     await cache.read(TASK, truth)
-    await redis.set(KEY, "3 running", px=60_000)
+    await redis.set(key, "3 running", px=60_000)
     assert await cache.read(TASK, truth) == State(4, COMPLETED)
-    assert await redis.get(KEY) == "4 completed"
+    assert await redis.get(key) == "4 completed"
 
 
 async def test_short_ends_are_kept_and_long_ones_stay_in_postgres(live: FastLane) -> None:
@@ -181,8 +188,8 @@ async def test_questions_of_the_same_moment_share_a_round_trip_and_are_counted(
     asked.clear()
     assert len(await asyncio.gather(*(cache.read(task_id, truth) for task_id in range(20)))) == 20
     assert len(asked) == 2  # the first does not wait for the others
-    assert await redis.hgetall(keys.states("")) == {"hits": "20", "misses": "20"}
-    assert await redis.ttl(keys.states("")) > 0
+    assert await redis.hgetall(keys.states(live.whose() or "")) == {"hits": "20", "misses": "20"}
+    assert await redis.ttl(keys.states(live.whose() or "")) > 0
 
 
 async def test_whoever_waits_for_an_end_is_woken(live: FastLane, redis: Redis) -> None:
@@ -230,13 +237,15 @@ async def test_who_asks_again_and_again_is_told_and_asks_neither_redis_nor_postg
     assert (asked, truth.asked) == ([], 0)
     cache.drop_copies()
     await cache.poll(TASK, truth)
-    assert int(await redis.hget(keys.states(""), "hits")) > 50  # it told how often it knew by itself
+    assert int(await redis.hget(keys.states(live.whose() or ""), "hits")) > 50  # it told how often it knew by itself
 
 
-async def test_a_copy_is_believed_for_a_second(live: FastLane, redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_copy_is_believed_for_a_second(
+    live: FastLane, redis: Redis, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
     monkeypatch.setattr("crewtop.live.state_cache.COPY_SECONDS", 0.0)
     cache = await polled(live, State(2, RUNNING))
-    await redis.set(KEY, "3 completed", px=60_000)  # as a message that was lost on its way leaves it
+    await redis.set(key, "3 completed", px=60_000)  # as a message that was lost on its way leaves it
     assert await cache.poll(TASK, Postgres(None)) == State(3, COMPLETED)
 
 
@@ -270,7 +279,7 @@ async def test_who_hears_nothing_any_more_believes_no_copy(
 ) -> None:
     monkeypatch.setattr("crewtop.live.state_cache.COPY_SECONDS", 600.0)
     tasks = asyncio.all_tasks()
-    async with FastLane(redis_url) as lane:
+    async with FastLane(redis_url, whose=live.whose) as lane:
         cache = await polled(lane, State(2, RUNNING))
     await heard(cache, State(3, COMPLETED))
     assert await cache.poll(TASK, Postgres(State(4, COMPLETED))) == State(4, COMPLETED)
@@ -279,14 +288,14 @@ async def test_who_hears_nothing_any_more_believes_no_copy(
 
 
 async def test_an_end_that_was_told_is_fetched_straight_from_postgres(
-    live: FastLane, redis: Redis, asked: list[str]
+    live: FastLane, redis: Redis, asked: list[str], key: str
 ) -> None:
     cache, truth = StateCache(live), Postgres(State(3, COMPLETED, Ending("1", None)))
     await cache.read(TASK, Postgres(State(2, RUNNING)))
     asked.clear()
     assert await cache.read(TASK, truth, whole=True, straight=True) == truth.state
     assert asked == []
-    await redis.set(KEY, "2 running", px=60_000)  # as an end that is told late leaves it
+    await redis.set(key, "2 running", px=60_000)  # as an end that is told late leaves it
     assert await cache.read(TASK, truth, whole=True) == truth.state
 
 
@@ -374,7 +383,7 @@ def test_no_reader_goes_back_whatever_happens_to_redis(redis_url: str) -> None:
     """Every status that is answered is one that the task had, at that very version."""
     with asyncio.Runner() as runner:
         loop = runner.get_loop()
-        Readers.loop, Readers.lane = loop, FastLane(redis_url)
+        Readers.loop, Readers.lane = loop, FastLane(redis_url, whose=lambda: "readers")
         Readers.client = Redis.from_url(redis_url)
         try:
             run_state_machine_as_test(  # type: ignore[no-untyped-call]
