@@ -2,7 +2,9 @@
 -- What has lost its lease is kept on the run as a late result and changes nothing else.
 -- The tasks are looked up one by one by primary key before anything is updated: an UPDATE that joins on
 -- status = 'running' takes the partial index on running rows instead, and was 14 times slower. For the same reason a
--- report carries its task along, found or not: joined later, a plan made for ten rows is quadratic in the batch.
+-- report carries its task along, found or not: joined later, a plan made for ten rows is quadratic in the batch. Every
+-- other table is looked up by the batch's own ids too, which a join alone does not promise: a plan made while it was
+-- small reads it whole, and is kept.
 WITH report AS MATERIALIZED (
     SELECT run_id, task_id, outcome, coalesce(seconds, 0) AS seconds, result, error_type, error, traceback,
            coalesce(replaced, 0) AS replaced, log_tail, coalesce(delay, 0) AS delay, coalesce(terminal, false) AS terminal,
@@ -73,7 +75,7 @@ WITH report AS MATERIALIZED (
         replaced = j.replaced,
         log_tail = j.log_tail
     FROM judged AS j
-    WHERE r.task_id = j.task_id AND r.id = j.run_id
+    WHERE r.task_id = j.task_id AND r.id = j.run_id AND r.task_id = ANY ($3)
       -- A report that was taken before, by a commit whose answer got lost, is not late.
       AND (j.id IS NOT NULL OR r.outcome IN ('lost', 'superseded') AND NOT r.late)
     RETURNING r.id, r.waited_seconds
@@ -85,7 +87,7 @@ WITH report AS MATERIALIZED (
 ), settled AS (
     UPDATE crewtop.task_dependencies AS d SET settled = true
     FROM moved AS m
-    WHERE d.depends_on = m.id AND m.status = 'completed' AND NOT d.settled
+    WHERE d.depends_on = m.id AND d.depends_on = ANY ($3) AND m.status = 'completed' AND NOT d.settled
       AND EXISTS (SELECT FROM crewtop.task_dependencies WHERE NOT settled)  -- asked once, where most queues have none
     RETURNING d.task_id
 ), waiting AS MATERIALIZED (
@@ -120,23 +122,30 @@ WITH report AS MATERIALIZED (
            j.first  -- alone is judged against the service level; a retry waits on purpose
     FROM judged AS j JOIN ended AS e ON e.id = j.run_id JOIN crewtop.queues AS q ON q.name = j.queue
     WHERE j.id IS NOT NULL AND j.outcome <> 'returned'
+), buckets AS (
+    SELECT c.queue, c.crew, d.kind, crewtop.bucket(d.seconds) AS bucket, count(*) AS n,
+           count(*) FILTER (WHERE new_status = 'completed') AS completed,
+           count(*) FILTER (WHERE new_status = 'failed') AS failed,
+           count(*) FILTER (WHERE new_status = 'retry') AS retried,
+           count(*) FILTER (WHERE first AND met) AS met,
+           count(*) FILTER (WHERE first AND NOT met) AS missed
+    FROM counted AS c CROSS JOIN LATERAL (
+        VALUES ('wait', c.waited_seconds), (CASE WHEN c.outcome = 'completed' THEN 'ok' ELSE 'bad' END, c.seconds)
+    ) AS d (kind, seconds)
+    GROUP BY 1, 2, 3, 4
 ), rolled AS (
+    -- All histograms in one pass: a query for each of a crew's three took longer than all the rest of the rollup.
     INSERT INTO crewtop.stats (queue, crew, worker_id, completed, failed, retried, met, missed, wait, run_ok, run_bad)
     SELECT queue, crew, $1,
-           count(*) FILTER (WHERE new_status = 'completed'),
-           count(*) FILTER (WHERE new_status = 'failed'),
-           count(*) FILTER (WHERE new_status = 'retry'),
-           count(*) FILTER (WHERE first AND met),
-           count(*) FILTER (WHERE first AND NOT met),
-           (SELECT coalesce(jsonb_object_agg(b, n), '{}') FROM (
-                SELECT crewtop.bucket(w) AS b, count(*) AS n FROM unnest(array_agg(waited_seconds)) AS w GROUP BY 1) AS h),
-           (SELECT coalesce(jsonb_object_agg(b, n), '{}') FROM (
-                SELECT crewtop.bucket(s) AS b, count(*) AS n
-                FROM unnest(array_agg(seconds) FILTER (WHERE outcome = 'completed')) AS s GROUP BY 1) AS h),
-           (SELECT coalesce(jsonb_object_agg(b, n), '{}') FROM (
-                SELECT crewtop.bucket(s) AS b, count(*) AS n
-                FROM unnest(array_agg(seconds) FILTER (WHERE outcome <> 'completed')) AS s GROUP BY 1) AS h)
-    FROM counted GROUP BY queue, crew
+           sum(completed) FILTER (WHERE kind = 'wait'),
+           sum(failed) FILTER (WHERE kind = 'wait'),
+           sum(retried) FILTER (WHERE kind = 'wait'),
+           sum(met) FILTER (WHERE kind = 'wait'),
+           sum(missed) FILTER (WHERE kind = 'wait'),
+           coalesce(jsonb_object_agg(bucket, n) FILTER (WHERE kind = 'wait'), '{}'),
+           coalesce(jsonb_object_agg(bucket, n) FILTER (WHERE kind = 'ok'), '{}'),
+           coalesce(jsonb_object_agg(bucket, n) FILTER (WHERE kind = 'bad'), '{}')
+    FROM buckets GROUP BY queue, crew
 )
 SELECT run_id, task_id, id IS NOT NULL AS accepted, new_status AS status,
        nullif(ARRAY(SELECT DISTINCT queue FROM judged WHERE id IS NOT NULL AND EXISTS (SELECT FROM released)), '{}') AS freed,

@@ -17,7 +17,7 @@ WITH beat AS (
     FROM unnest($2::bigint[], $15::bigint[]) AS h (run_id, task_id)
     CROSS JOIN LATERAL (
         SELECT id, run_id, cancel_requested_at FROM crewtop.tasks
-        WHERE id = h.task_id AND run_id = h.run_id AND status = 'running'
+        WHERE id = h.task_id AND id = ANY ($15) AND run_id = h.run_id AND status = 'running'
     ) AS t
 ), free AS MATERIALIZED (
     SELECT id FROM crewtop.tasks

@@ -13,7 +13,7 @@ WITH operation AS MATERIALIZED (
                 WHEN 'cancel' THEN CASE t.status WHEN 'running' THEN 'running' ELSE 'cancelled' END
                 ELSE t.status END AS new_status,
         t.status = 'running' AND $3 IN ('fail', 'requeue') AS taken
-    FROM unnest($2::bigint[]) AS i (id) CROSS JOIN LATERAL (SELECT * FROM crewtop.tasks WHERE id = i.id) AS t
+    FROM unnest($2::bigint[]) AS i (id) CROSS JOIN LATERAL (SELECT * FROM crewtop.tasks WHERE id = i.id AND id = ANY ($2)) AS t
 ), moved AS (
     UPDATE crewtop.tasks AS t
     SET status = CASE $3 WHEN 'retry' THEN CASE WHEN t.waiting_for > 0 THEN 'waiting' ELSE 'pending' END
@@ -53,11 +53,11 @@ WITH operation AS MATERIALIZED (
     UPDATE crewtop.runs AS r
     SET outcome = 'superseded', finished_at = now(), error = concat_ws(': ', $3 || ' by ' || o.actor, o.reason)
     FROM operation AS o, fit AS f
-    WHERE r.task_id = f.id AND r.id = f.run_id AND f.taken
+    WHERE r.task_id = f.id AND r.task_id = ANY ($2) AND r.id = f.run_id AND f.taken
 ), cut_short AS (
     UPDATE crewtop.steps AS s SET status = 'failed', error = $3 || ' by ' || o.actor
     FROM operation AS o, fit AS f
-    WHERE s.run_id = f.run_id AND f.taken AND s.status = 'running'
+    WHERE s.run_id = f.run_id AND s.run_id = ANY (ARRAY(SELECT run_id FROM fit WHERE taken)) AND s.status = 'running'
 ), freed AS (
     UPDATE crewtop.slots SET run_id = NULL WHERE run_id = ANY (ARRAY(SELECT run_id FROM fit WHERE taken))
 ), history AS (

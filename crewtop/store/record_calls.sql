@@ -14,7 +14,7 @@ WITH report AS (
     SELECT c.*
     FROM report AS r CROSS JOIN LATERAL (
         SELECT run_id, call_id, coalesce(provider, '') AS begun_provider, model AS begun_model FROM crewtop.llm_calls
-        WHERE run_id = r.run_id AND call_id = r.call_id AND outcome IN ('started', 'killed') AND r.outcome <> 'started'
+        WHERE run_id = r.run_id AND run_id = ANY ($1) AND call_id = r.call_id AND outcome IN ('started', 'killed') AND r.outcome <> 'started'
     ) AS c
 ), written AS (
     INSERT INTO crewtop.llm_calls AS c
@@ -61,7 +61,7 @@ WITH report AS (
                               + coalesce(cache_write_tokens, 0) + coalesce(output_tokens, 0)), 0) AS tokens,
                  coalesce(sum(cost), 0) AS cost
           FROM ended GROUP BY task_id) AS e
-    WHERE t.id = e.task_id
+    WHERE t.id = e.task_id AND t.id = ANY ($3)
 ), made_good AS (
     -- In the rollup of the time when it was written off.
     INSERT INTO crewtop.model_stats (at, queue, crew, provider, model, calls, errors, unpriced)

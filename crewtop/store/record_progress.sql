@@ -12,4 +12,4 @@ WITH news AS MATERIALIZED (
 UPDATE crewtop.runs AS r
 SET step_position = coalesce(n.step_position, r.step_position), step_count = coalesce(n.step_count, r.step_count),
     agent = coalesce(n.agent, r.agent), activity = n.activity, progress_at = now() - make_interval(secs => n.ago)
-FROM news AS n WHERE r.task_id = n.task_id AND r.id = n.run_id
+FROM news AS n WHERE r.task_id = n.task_id AND r.id = n.run_id AND r.task_id = ANY ($2)

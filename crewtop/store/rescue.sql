@@ -25,10 +25,11 @@ WITH expired AS MATERIALIZED (
 ), ended AS (
     UPDATE crewtop.runs AS r
     SET outcome = 'lost', finished_at = now(), error = m.why
-    FROM moved AS m WHERE r.task_id = m.id AND r.id = m.run_id
+    FROM moved AS m WHERE r.task_id = m.id AND r.id = m.run_id AND r.task_id = ANY (ARRAY(SELECT id FROM expired))
 ), cut_short AS (
     UPDATE crewtop.steps AS s SET status = 'failed', error = m.why
-    FROM moved AS m WHERE s.run_id = m.run_id AND s.status = 'running'
+    FROM moved AS m
+    WHERE s.run_id = m.run_id AND s.run_id = ANY (ARRAY(SELECT run_id FROM expired)) AND s.status = 'running'
 ), released AS (
     UPDATE crewtop.slots SET run_id = NULL WHERE run_id = ANY (ARRAY(SELECT run_id FROM expired))
 ), history AS (

@@ -2,14 +2,15 @@
 -- what must not go on without a dependency that failed, was cancelled or is gone ends as its on_failure says.
 WITH edge AS MATERIALIZED (
     SELECT d.depends_on, d.task_id, d.name, coalesce(p.status, 'deleted') AS status
-    FROM crewtop.task_dependencies AS d LEFT JOIN crewtop.tasks AS p ON p.id = d.depends_on
+    FROM crewtop.task_dependencies AS d LEFT JOIN crewtop.tasks AS p ON p.id = d.depends_on AND p.id = ANY ($1)
     WHERE d.depends_on = ANY ($1::bigint[]) AND NOT d.settled
       AND coalesce(p.status, 'deleted') IN ('completed', 'failed', 'cancelled', 'deleted')
     ORDER BY d.task_id, d.depends_on FOR NO KEY UPDATE OF d
 ), settled AS (
     UPDATE crewtop.task_dependencies AS d SET settled = true
     FROM edge AS e
-    WHERE d.depends_on = e.depends_on AND d.task_id = e.task_id AND d.name = e.name AND NOT d.settled
+    WHERE d.depends_on = e.depends_on AND d.depends_on = ANY ($1) AND d.task_id = e.task_id AND d.name = e.name
+      AND NOT d.settled
     RETURNING d.task_id, d.depends_on, e.status
 ), counted AS (
     SELECT task_id, count(*) AS n, min(depends_on) FILTER (WHERE status <> 'completed') AS culprit,

@@ -8,7 +8,7 @@ WITH was AS MATERIALIZED (
              WHEN b.before ->> 'status' = 'waiting' AND t.waiting_for = 0 THEN 'pending'
              ELSE b.before ->> 'status' END AS new_status
     FROM unnest($2::bigint[]) AS i (id)
-    CROSS JOIN LATERAL (SELECT * FROM crewtop.tasks WHERE id = i.id) AS t
+    CROSS JOIN LATERAL (SELECT * FROM crewtop.tasks WHERE id = i.id AND id = ANY ($2)) AS t
     CROSS JOIN LATERAL (SELECT before FROM crewtop.operation_items WHERE operation_id = $3 AND task_id = i.id) AS b
 ), moved AS (
     UPDATE crewtop.tasks AS t
