@@ -116,35 +116,34 @@ WITH report AS MATERIALIZED (
         since = CASE WHEN h.until < now() THEN now() ELSE h.since END
 ), released AS (
     UPDATE crewtop.slots SET run_id = NULL WHERE run_id = ANY ($2) RETURNING n
-), counted AS (
+), counted AS MATERIALIZED (
     SELECT j.queue, j.crew, j.new_status, j.outcome, e.waited_seconds, j.seconds,
            e.waited_seconds <= (coalesce(q.service_levels, $15::float8[]))[j.priority + 1] AS met,
            j.first  -- alone is judged against the service level; a retry waits on purpose
     FROM judged AS j JOIN ended AS e ON e.id = j.run_id JOIN crewtop.queues AS q ON q.name = j.queue
     WHERE j.id IS NOT NULL AND j.outcome <> 'returned'
 ), buckets AS (
-    SELECT c.queue, c.crew, d.kind, crewtop.bucket(d.seconds) AS bucket, count(*) AS n,
+    -- kind: 0 how long it waited, 1 ran and completed, 2 ran and did not.
+    SELECT queue, crew, kind, crewtop.bucket(duration) AS bucket, count(*) AS n,
            count(*) FILTER (WHERE new_status = 'completed') AS completed,
            count(*) FILTER (WHERE new_status = 'failed') AS failed,
            count(*) FILTER (WHERE new_status = 'retry') AS retried,
            count(*) FILTER (WHERE first AND met) AS met,
            count(*) FILTER (WHERE first AND NOT met) AS missed
-    FROM counted AS c CROSS JOIN LATERAL (
-        VALUES ('wait', c.waited_seconds), (CASE WHEN c.outcome = 'completed' THEN 'ok' ELSE 'bad' END, c.seconds)
-    ) AS d (kind, seconds)
+    FROM (SELECT *, 0 AS kind, waited_seconds AS duration FROM counted
+          UNION ALL SELECT *, CASE WHEN outcome = 'completed' THEN 1 ELSE 2 END, seconds FROM counted) AS d
     GROUP BY 1, 2, 3, 4
 ), rolled AS (
-    -- All histograms in one pass: a query for each of a crew's three took longer than all the rest of the rollup.
     INSERT INTO crewtop.stats (queue, crew, worker_id, completed, failed, retried, met, missed, wait, run_ok, run_bad)
     SELECT queue, crew, $1,
-           sum(completed) FILTER (WHERE kind = 'wait'),
-           sum(failed) FILTER (WHERE kind = 'wait'),
-           sum(retried) FILTER (WHERE kind = 'wait'),
-           sum(met) FILTER (WHERE kind = 'wait'),
-           sum(missed) FILTER (WHERE kind = 'wait'),
-           coalesce(jsonb_object_agg(bucket, n) FILTER (WHERE kind = 'wait'), '{}'),
-           coalesce(jsonb_object_agg(bucket, n) FILTER (WHERE kind = 'ok'), '{}'),
-           coalesce(jsonb_object_agg(bucket, n) FILTER (WHERE kind = 'bad'), '{}')
+           sum(completed) FILTER (WHERE kind = 0),
+           sum(failed) FILTER (WHERE kind = 0),
+           sum(retried) FILTER (WHERE kind = 0),
+           sum(met) FILTER (WHERE kind = 0),
+           sum(missed) FILTER (WHERE kind = 0),
+           coalesce(jsonb_object_agg(bucket, n) FILTER (WHERE kind = 0), '{}'),
+           coalesce(jsonb_object_agg(bucket, n) FILTER (WHERE kind = 1), '{}'),
+           coalesce(jsonb_object_agg(bucket, n) FILTER (WHERE kind = 2), '{}')
     FROM buckets GROUP BY queue, crew
 )
 SELECT run_id, task_id, id IS NOT NULL AS accepted, new_status AS status,
