@@ -160,12 +160,7 @@ class SharedAllowances(FastLane):
 
         A call that is asked for again, as an answer did not arrive, is not counted twice.
         """
-        names, request = _names(exchange), json.dumps(self._request(exchange))
-
-        async def run(redis: Redis) -> str:
-            return str(await redis.register_script(_SCRIPT)(keys=names, args=[request]))
-
-        answer = await self._attempt(run)
+        answer = await self.run(_SCRIPT, _names(exchange), [json.dumps(self._request(exchange))])
         if answer is None:
             return None
         found = json.loads(answer)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Self, TypeVar
 
 from redis.asyncio import Redis
 from redis.asyncio.client import Pipeline, PubSub
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import NoScriptError, RedisError, ResponseError
 
 from crewtop.live import keys
 from crewtop.live.events import add_changes
@@ -245,7 +247,14 @@ class FastLane:
 
     async def run(self, script: str, names: Sequence[str], arguments: Sequence[str | int]) -> Any:
         """What a Lua script answers for these keys. None where Redis is away, or refuses it."""
-        return await self._attempt(lambda redis: redis.eval(script, len(names), *names, *arguments))
+
+        async def ask(redis: Redis) -> Any:
+            try:
+                return await redis.evalsha(_digest(script), len(names), *names, *arguments)
+            except NoScriptError:  # it never had it, or has begun anew
+                return await redis.eval(script, len(names), *names, *arguments)
+
+        return await self._attempt(ask)
 
     async def _attempt(self, ask: Callable[[Redis], Awaitable[T]]) -> T | None:
         """Do it, or remember why not; while it is down, at most one attempt a back-off."""
@@ -283,6 +292,11 @@ def described(info: Mapping[str, Any], latency: float) -> Health:
     evicts = "" if policy == "noeviction" else policy
     warning = f", evicts ({policy}): set maxmemory-policy noeviction" if evicts else ""
     return Health(True, latency, f"{name} {version}{warning}", evicts)
+
+
+@cache
+def _digest(script: str) -> str:
+    return hashlib.sha1(script.encode("utf-8"), usedforsecurity=False).hexdigest()
 
 
 def _line(error: BaseException) -> str:

@@ -81,8 +81,8 @@ class _AtOnce:
     def __init__(self, client: Redis) -> None:
         self._client = client
 
-    def register_script(self, text: str) -> Callable[..., Awaitable[Any]]:
-        return _at_once(self._client.register_script(text))
+    def __getattr__(self, command: str) -> Callable[..., Awaitable[Any]]:
+        return _at_once(getattr(self._client, command))
 
 
 def _at_once(ask: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
