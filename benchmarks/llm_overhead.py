@@ -23,8 +23,9 @@ from crewtop import embedded
 from crewtop.config_llm import CallLimit, Llm
 from crewtop.demo.provider.server import serve
 from crewtop.executor.desk import Desk
+from crewtop.executor.reporter import Reporter
 from crewtop.executor.wire import Lines
-from crewtop.model.events import CallAsked, CallSettled, Event, Terms, Turn, from_line, to_line
+from crewtop.model.events import CallAsked, CallSettled, Event, Terms, Turn, from_line
 from crewtop.model.task import NewTask, portion
 from crewtop.store import lease, producer
 from crewtop.store.database import Database
@@ -74,7 +75,8 @@ def _measure(worker: socket.socket, address: str) -> tuple[list[float], list[flo
     from crewtop.llm import around
     from crewtop.llm.call import Caller
 
-    desk = Desk(lambda event: worker.sendall(to_line(event)))
+    reporter = Reporter(worker)
+    desk = Desk(reporter.send, reporter.send_soon)
     threading.Thread(target=_hear, args=(worker, desk), daemon=True).start()
     managed = Caller(TERMS, TURN, desk, lambda task_id: None)
     running: list[Caller | None] = [None]

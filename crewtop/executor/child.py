@@ -46,7 +46,7 @@ def run(assignment: Assignment, folder: str, events: int, log: int, zygote: int)
     try:
         leave_zygote(events, log, zygote)
         reporter = Reporter(socket.socket(fileno=events))
-        desk = Desk(reporter.send)
+        desk = Desk(reporter.send, reporter.send_soon)
         reporter.hear_worker(desk.answer)
         last = _outcome(assignment, folder, reporter, desk)
         reporter.send(last)

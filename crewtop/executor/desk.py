@@ -16,10 +16,12 @@ CANCELLED = Denied("the run is cancelled", None, terminal=True)
 
 
 class Desk:
-    """One run's. send: tells the worker of an event; what it answers is handed to answer, from whatever thread."""
+    """One run's. send: tells the worker of an event, send_soon of one that nobody waits for; what the worker answers is
+    handed to answer, from whatever thread.
+    """
 
-    def __init__(self, send: Callable[[Event], None]) -> None:
-        self._send = send
+    def __init__(self, send: Callable[[Event], None], send_soon: Callable[[Event], None]) -> None:
+        self._send, self._send_soon = send, send_soon
         self._lock = threading.Lock()
         self._waiting: dict[str, Future[Permit | Denied]] = {}
         self._closed = False
@@ -65,7 +67,7 @@ class Desk:
 
     def settle(self, settled: Settled) -> None:
         """Tell how a permitted call ended."""
-        self._send(CallSettled(time.monotonic(), fields_of(settled)))
+        self._send_soon(CallSettled(time.monotonic(), fields_of(settled)))
 
     def _give_back(self, answer: Permit | Denied) -> None:
         if isinstance(answer, Permit):

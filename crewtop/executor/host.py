@@ -139,7 +139,10 @@ class _Host:
         turn = self._turns.get(run_id) if run_id is not None else None
         if run_id is None or turn is None or self._terms is None:
             return None
-        desk = self._desks.get(run_id) or self._desks.setdefault(run_id, Desk(partial(self._reporter.send, run_id)))
+        desk = self._desks.get(run_id)
+        if desk is None:
+            sends = partial(self._reporter.send, run_id), partial(self._reporter.send_soon, run_id)
+            desk = self._desks.setdefault(run_id, Desk(*sends))
         return Caller(self._terms, turn, desk, self._listener(run_id).position)
 
     def _announce(self, at: float, runs: list[tuple[int, str]]) -> None:

@@ -11,7 +11,7 @@ import json
 import socket
 import threading
 
-from crewtop.executor.reporter import end_group
+from crewtop.executor.reporter import Soon, end_group
 from crewtop.model.events import Event, to_line
 
 _MOST_CHARACTERS = 256 * 1024
@@ -28,6 +28,7 @@ class HostReporter:
         self._printed: list[tuple[int, str]] = []
         self._returned: list[tuple[int, float, str]] = []
         self._characters = 0
+        self._soon = Soon(self.flush)
 
     def send(self, run_id: int, event: Event) -> None:
         """Tell of an event, after all that came before it, and before the caller goes on."""
@@ -35,6 +36,12 @@ class HostReporter:
         with self._lock:
             self.flush()
             self._write(b"%d %b" % (run_id, line))
+
+    def send_soon(self, run_id: int, event: Event) -> None:
+        """Tell of an event that nobody waits for within a few milliseconds."""
+        line = to_line(event)
+        with self._lock:
+            self._soon.add(b"%d %b" % (run_id, line))
 
     def returned(self, run_id: int, at: float, result: str) -> None:
         """Tell of a result with others of this turn of the loop; called within the loop's thread."""
@@ -55,6 +62,8 @@ class HostReporter:
     def flush(self) -> None:
         """Write the batch."""
         with self._lock:
+            if soon := self._soon.take():
+                self._write(soon)
             if not self._returned and not self._printed:
                 return
             batch: dict[str, object] = {"printed": self._printed} if self._printed else {}

@@ -9,6 +9,7 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from queue import SimpleQueue
 from typing import Any, NoReturn
 
 from crewtop.executor.wire import Lines
@@ -24,6 +25,7 @@ class Reporter:
         self._events = events
         self._lock = threading.RLock()
         self._ended = False
+        self._soon = Soon(self._flush)
 
     def send(self, event: Event) -> None:
         """Send an event; Returned and Raised are the last, whatever a crew's left-over threads still do.
@@ -35,10 +37,25 @@ class Reporter:
             if self._ended:
                 return
             self._ended = isinstance(event, (Returned, Raised))
-            try:
-                self._events.sendall(line)
-            except OSError:
-                end_group()
+            self._write(self._soon.take() + line)
+
+    def send_soon(self, event: Event) -> None:
+        """Send an event that nobody waits for within a few milliseconds, and before any that is sent after it."""
+        line = to_line(event)
+        with self._lock:
+            if not self._ended:
+                self._soon.add(line)
+
+    def _flush(self) -> None:
+        with self._lock:
+            if lines := self._soon.take():
+                self._write(lines)
+
+    def _write(self, lines: bytes) -> None:
+        try:
+            self._events.sendall(lines)
+        except OSError:
+            end_group()
 
     def hear_worker(self, answered: Callable[[dict[str, Any]], None]) -> None:
         """Start a thread that hands on what the worker answers.
@@ -54,6 +71,37 @@ class Reporter:
                 for line in lines.feed(piece):
                     answered(json.loads(line)["answer"])
         end_group()
+
+
+class Soon:
+    """Lines that a thread of its own has written: write is called there, and is to take() them.
+
+    Whoever writes to a socket lets go of the interpreter, and other threads may keep it for milliseconds. Not to be
+    used by two threads at once.
+    """
+
+    def __init__(self, write: Callable[[], None]) -> None:
+        self._write = write
+        self._lines: list[bytes] = []
+        self._due: SimpleQueue[None] | None = None  # a thread would not outlive a fork
+
+    def add(self, line: bytes) -> None:
+        """Have a line written."""
+        if self._due is None:
+            self._due = SimpleQueue()
+            threading.Thread(target=self._serve, args=(self._due,), name="crewtop-soon", daemon=True).start()
+        self._lines.append(line)
+        self._due.put(None)
+
+    def take(self) -> bytes:
+        """All that there is, to be written now."""
+        lines, self._lines = self._lines, []
+        return b"".join(lines)
+
+    def _serve(self, due: SimpleQueue[None]) -> None:
+        while True:
+            due.get()
+            self._write()
 
 
 def end_group() -> NoReturn:

@@ -48,14 +48,14 @@ def test_what_is_forsaken_is_given_back_once(
     expected: list[tuple[str, str]],
 ) -> None:
     sent: list[Event] = []
-    desk = Desk(sent.append)
+    desk = Desk(sent.append, sent.append)
     order(desk, desk.ask(ASK), answer)
     assert settled(sent) == expected
 
 
 async def test_what_is_waited_for_is_kept() -> None:
     sent: list[Event] = []
-    desk = Desk(sent.append)
+    desk = Desk(sent.append, sent.append)
     asked = asyncio.wrap_future(desk.ask(ASK))
     desk.answer(PERMIT)
     assert isinstance(await asked, Permit)
@@ -64,7 +64,7 @@ async def test_what_is_waited_for_is_kept() -> None:
 
 def test_a_cancelled_run_waits_for_nothing_and_lets_nothing_out() -> None:
     sent: list[Event] = []
-    desk = Desk(sent.append)
+    desk = Desk(sent.append, sent.append)
     waiting = desk.ask(ASK)
     desk.close()
     assert waiting.result(0) == desk.ask(replace(ASK, call_id="c2")).result(0) == CANCELLED

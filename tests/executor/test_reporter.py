@@ -52,6 +52,23 @@ def test_lines_of_several_threads_do_not_mix() -> None:
         assert [from_line(next(lines)) for _ in crew] == [event] * len(crew)
 
 
+def test_what_nobody_waits_for_comes_soon_and_before_what_is_sent_after_it() -> None:
+    theirs, ours = socket.socketpair()
+    with theirs, ours, ours.makefile("rb") as lines:
+        reporter = Reporter(theirs)
+        uses = [ToolUsed(0.0, f"tool{number}", None) for number in range(101)]
+        reporter.send_soon(uses[0])
+        assert from_line(next(lines)) == uses[0]
+        for number, use in enumerate(uses[1:]):
+            (reporter.send if number % 3 == 2 else reporter.send_soon)(use)
+        reporter.send_soon(uses[0])
+        reporter.send(Returned(0.0, "1"))
+        reporter.send_soon(uses[0])
+        assert [from_line(next(lines)) for _ in range(102)] == [*uses[1:], uses[0], Returned(0.0, "1")]
+        theirs.close()
+        assert lines.read() == b""
+
+
 def test_nothing_comes_after_the_last_event() -> None:
     theirs, ours = socket.socketpair()
     with theirs, ours:
