@@ -19,6 +19,8 @@ BATCH = 100
 """Calls for which permits are asked at once."""
 LOOKS_SECONDS = 0.5
 """Who waits asks again at least so often: what others give back is not told to it. Well within FRESH_SECONDS."""
+TOGETHER_SECONDS = 0.01
+"""What nobody waits for is told with what is asked within this time: an exchange of its own would hold that up."""
 RENEWS_SECONDS = 1.0
 """A worker with calls that count says so at least as often: well within its lease, and within Redis's grace."""
 
@@ -68,11 +70,34 @@ class Group:
     _closed: bool = False
 
     def join(self, waiter: Waiter) -> None:
-        """Let a call wait."""
+        """Let a call wait; where there is plenty it goes at once, and is told of."""
+        way = self._plenty(waiter)
         self._line.add(waiter)
+        if way is not None and self.teller is not None:
+            self._permit(waiter, way, self.clock())
+            self.teller.tell(waiter.ask.call_id)
+            self._wake_soon()
+            return
         if self._closed:
             self.close()
         self._wake.set()
+
+    def _plenty(self, waiter: Waiter) -> Way | None:
+        """The way with most room, if so much that all workers may send one more beside what Redis permits meanwhile.
+
+        Each has one at most that is not told of, and no view that is older than FRESH_SECONDS.
+        """
+        now = self.clock()
+        if self.teller is None or not self.teller.is_fresh(now) or self._line or self._closed:
+            return None
+        waiter.tokens, workers = self.reckon(waiter.ask), self._workers()
+        rooms = [
+            (min(meter.plenty(workers, waiter.tokens, now) for meter in way.meters), way)
+            for way in self.ready().ways
+            if all(meter in self._meters for meter in way.meters)
+        ]
+        room, best = max(rooms, key=lambda each: each[0], default=(0.0, None))
+        return best if room > 0.0 else None
 
     def leave(self, waiter: Waiter) -> None:
         """It waits no more, here and in Redis."""
@@ -87,7 +112,7 @@ class Group:
                 self._wake.set()
 
     def end(self, out: Out, ended: Ended) -> None:
-        """A call that was out has ended. Redis is told with the next exchange, which is now."""
+        """A call that was out has ended. Redis is told with the next exchange: at once where somebody waits."""
         now = self.clock()
         for meter in out.meters:
             if ended.unsent:
@@ -96,7 +121,13 @@ class Group:
                 meter.land(ended.call, ended.tokens, now)
         if self.teller is not None:
             self.teller.end(out.meters, ended)
-        self._wake.set()
+        if self._line:
+            self._wake.set()
+        else:
+            self._wake_soon()
+
+    def _wake_soon(self) -> None:
+        asyncio.get_running_loop().call_later(TOGETHER_SECONDS, self._wake.set)
 
     def judge(self, out: Out, headers: Mapping[str, str]) -> None:
         """Learn from an answer's headers, as soon as it is known what all workers use."""

@@ -9,6 +9,9 @@ from crewtop.live.allowances import HOLDS_SECONDS, SETTLED_SECONDS, Allowance, K
 from crewtop.llm.allowances import NOTHING, Log, Pace, alone, at_loss, kept, lesser
 from crewtop.model.allowance import AllowanceState, Limits
 
+HARDLY = 200
+"""A call hardly counts where the limit is so many times what it would take of it if every worker made one."""
+
 
 @dataclass(eq=False, slots=True)
 class Meter:
@@ -78,6 +81,28 @@ class Meter:
         requests = _free(limits.requests_per_minute, self.log.requests)
         tokens = _free(limits.tokens_per_minute, self.log.tokens)
         return min(requests, _free(limits.at_once, len(self.flying))), tokens, _free(limits.tokens_per_minute, 0)
+
+    def plenty(self, workers: int, tokens: int, now: float) -> float:
+        """The share that is free, where that is more than half and a call of so many tokens hardly counts; else 0.
+
+        A limit is 200 times what all workers would take of it with such a call: they stay below a sixtieth of it, which
+        is free always, since calls count for MARGIN_SECONDS longer than the provider's minute.
+        """
+        limits = self.pace.limits(now)
+        if self.on_its_own(now) or self.paused_until > now:
+            return 0.0
+        draws = (
+            (limits.requests_per_minute, self.used.requests, 1),
+            (limits.tokens_per_minute, self.used.tokens, tokens),
+            (limits.at_once, self.used.in_flight, 1),
+        )
+        free = [
+            1 - used / limit if size * workers * HARDLY <= limit else 0.0
+            for limit, used, size in draws
+            if limit is not None
+        ]
+        share = min(free, default=1.0)
+        return share if share > 0.5 else 0.0
 
     def kept(self, now: float) -> tuple[Kept, Kept]:
         """What is kept for urgent calls, of requests and tokens."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
-from crewtop.live.allowances import Answered, Asked, Ended, Exchange, SharedAllowances, Told
+from crewtop.live.allowances import FRESH_SECONDS, Answered, Asked, Ended, Exchange, SharedAllowances, Told
 from crewtop.llm.meter import Meter
 
 MOST_ENDED = 10_000
@@ -36,11 +37,21 @@ class Teller:
     _epoch: str | None = None
     _retells: bool = False
     _unheard: frozenset[str] = frozenset()
+    _untold: set[str] = field(default_factory=set)
+    _heard_at: float = -math.inf
 
     @property
     def is_due(self) -> bool:
         """Whether there is something that Redis should know at once."""
         return bool(self._retells or self._ended)
+
+    def is_fresh(self, now: float) -> bool:
+        """Whether Redis knows of every call that went out, and said lately what all others have out."""
+        return not self._untold and not self._retells and now < self._heard_at + FRESH_SECONDS
+
+    def tell(self, call: str) -> None:
+        """Tell with the next exchange that a call went out that was not asked for."""
+        self._untold.add(call)
 
     def end(self, meters: Sequence[Meter], ended: Ended) -> None:
         """Tell with the next exchange that a call has ended, or was given back."""
@@ -63,7 +74,8 @@ class Teller:
         position = {id(meter): number for number, meter in enumerate(meters)}
         ended, self._ended = self._ended, []
         retells = self._retells
-        told = _told(meters, now) if retells else []
+        untold, self._untold = self._untold, set()
+        told = _told(meters, now, None if retells else untold) if untold or retells else []
         unsent = self._unheard - {ask.call for ask in asked} - {call.call for call in told}
         exchange = Exchange(
             self.provider,
@@ -86,16 +98,18 @@ class Teller:
             self._unheard |= {ask.call for ask in asked} if not retells else set()
             self._retells = True
             return None
+        self._heard_at = now
         self._unheard = frozenset()
         self._retells = self._epoch not in (None, answer.epoch) and not retells
         self._epoch, self.workers = answer.epoch, answer.workers
         return answer
 
 
-def _told(meters: Sequence[Meter], now: float) -> list[Told]:
+def _told(meters: Sequence[Meter], now: float, calls: Collection[str] | None) -> list[Told]:
+    """What is to be told of these calls; None: of all that count."""
     return [
-        Told(call, position, tokens, leaves - now)
-        for position, meter in enumerate(meters)
-        for call, (tokens, leaves) in meter.log.calls().items()
-        if leaves > now
+        Told(call, position, known[call][0], known[call][1] - now)
+        for position, known in enumerate(meter.log.calls() for meter in meters)
+        for call in (known if calls is None else known.keys() & calls)
+        if known[call][1] > now
     ]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from redis import Redis as Blocking
 
+from crewtop.live.allowances import Answered, Exchange
 from crewtop.llm.asking import CallAsk, Denied, Fault, Outcome, Permit, Settled
 from crewtop.llm.gate import Gate, Rules
 from crewtop.llm.keys import KeyPool
@@ -39,6 +40,7 @@ async def hosts(
     [
         (Limits(30, 9_000, 4), 8.0, 0.0, 300),
         (Limits(45, 2_000), 0.1, 0.4, 101),
+        (Limits(600, 60_000), 2.0, 0.3, 100),  # so wide that who comes first need not ask
     ],
 )
 def test_three_hosts_together_are_never_refused(
@@ -74,6 +76,41 @@ def test_three_hosts_together_use_all_that_they_may(redis_url: str, limits: Limi
 
     simulate(run())
     assert world.refused == []
+
+
+def test_where_there_is_plenty_a_call_goes_at_once_and_all_are_told_of(
+    redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One at a time: the next asks, and tells of the one before; and as soon as half is used everyone asks."""
+    told: list[tuple[list[str], list[str]]] = []
+    exchange = Shared.exchange
+
+    async def noted(shared: Shared, news: Exchange) -> Answered | None:
+        told.append(([each.call for each in news.told], [each.call for each in news.asked]))
+        return await exchange(shared, news)
+
+    monkeypatch.setattr(Shared, "exchange", noted)
+
+    async def run() -> None:
+        async with hosts(redis_url, Limits(requests_per_minute=200), 1) as [(_, here)]:
+            asks = [CallAsk(f"c{number}", "openai", MODEL, 100, "crew", "support", 3) for number in range(102)]
+            await here.enter(asks[0])
+            assert told == [([], ["c0"])]
+            await here.enter(asks[1])
+            assert len(told) == 1
+            await here.enter(asks[2])
+            assert told[1:] == [(["c1"], ["c2"])]
+            await here.enter(asks[3])
+            await asyncio.sleep(0.1)
+            assert told[2:] == [(["c3"], [])]
+            await asyncio.gather(*map(here.enter, asks[4:-1]))
+            await asyncio.sleep(0.1)
+            told.clear()
+            await here.enter(asks[-1])
+            assert told == [([], ["c101"])]
+            assert here.states()[0].requests_used == 102
+
+    simulate(run())
 
 
 def empty(redis_url: str) -> None:
