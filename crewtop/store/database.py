@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, partial
 from importlib.resources import files
 from typing import Any, Self, cast
 from urllib.parse import SplitResult, parse_qs, urlsplit
@@ -62,6 +63,25 @@ def filled(name: str, marks: Mapping[str, str]) -> str:
     for mark, piece in marks.items():
         text = text.replace(f"/* {mark} */", piece)
     return text
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """One statement on one connection: see Database.prepared. at_once: what is asked for is sent before it waits."""
+
+    fetch: Callable[..., Coroutine[Any, Any, list[asyncpg.Record]]]
+    at_once: bool
+
+    async def send(self, *arguments: object) -> asyncio.Task[list[asyncpg.Record]]:
+        """Return as soon as the server will get it whatever becomes of this process, with a task that waits for its
+        answer.
+        """
+        answer = asyncio.create_task(self.fetch(*arguments))
+        if self.at_once:
+            await asyncio.sleep(0)
+        else:
+            await asyncio.wait([answer])
+        return answer
 
 
 class Database:
@@ -125,15 +145,38 @@ class Database:
         return rows[0] if rows else None
 
     @asynccontextmanager
+    async def prepared(self, name: str) -> AsyncIterator[Prepared]:
+        """store/<name>.sql on a connection of its own, for as long as the block lasts. Raises as fetch does."""
+        async with self.connection() as connection:
+            text, at_once = statement(name), not self._pooled  # a pooler may keep no statement
+            ask = (
+                (await connection.prepare(text, timeout=self._timeout)).fetch
+                if at_once
+                else partial(connection.fetch, text)
+            )
+
+            async def fetch(*arguments: object) -> list[asyncpg.Record]:
+                with self._telling():
+                    return await ask(*arguments, timeout=self._timeout)  # asyncpg sends before it first waits
+
+            yield Prepared(fetch, at_once)
+
+    @asynccontextmanager
     async def connection(self) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
         """A connection of the pool, for several statements in one transaction. Raises as fetch does."""
-        try:
+        with self._telling():
             pool = await self._opened()
             connection = await _acquired(pool)
             try:
                 yield cast("asyncpg.Connection[asyncpg.Record]", connection)
             finally:
                 await pool.release(connection)
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """Around whatever asks the server: what goes wrong is told as fetch does."""
+        try:
+            yield
         except _SIGNS_OF_A_POOLER as error:
             self._pooled = True
             self._let_go()

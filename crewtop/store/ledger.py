@@ -25,8 +25,12 @@ async def record_calls(database: Database, entries: Sequence[CallEntry]) -> None
         await database.fetch("record_calls", *columns(rows, 26))
 
 
-async def start_calls(database: Database, entries: Sequence[CallEntry]) -> None:
-    """Write calls that are about to go out. One that is known already is left as it is."""
+START_CALLS = "start_calls"
+"""Writes calls that are about to go out: started() makes its arguments. One that is known already is left as it is."""
+
+
+def started(entries: Sequence[CallEntry]) -> list[list[object]]:
+    """Calls that are about to go out, at least one, as the arguments of START_CALLS."""
     rows = [
         (
             e.run_id, e.call_id, e.task_id, e.step_position, e.provider, e.model, e.price_source, e.route,
@@ -34,8 +38,7 @@ async def start_calls(database: Database, entries: Sequence[CallEntry]) -> None:
         )
         for e in entries
     ]  # fmt: skip
-    if rows:
-        await database.fetch("start_calls", *columns(rows, 11))
+    return columns(rows, 11)
 
 
 async def take_back_calls(database: Database, entries: Sequence[CallEntry]) -> None:

@@ -48,8 +48,9 @@ async def letting_out(
         async with (
             SharedAllowances(redis_url, worker_id) as shared,
             Gate(shared if redis_url else None, rules, pool, lambda: peers.number) as gate,
+            Starts(database) as starts,
         ):
-            calls = Calls(gate, pool, Breakers(), routes, listed(rates), llm.wait_seconds, Starts(database))
+            calls = Calls(gate, pool, Breakers(), routes, listed(rates), llm.wait_seconds, starts)
             async with telling(shared, worker_id, calls):
                 yield calls
     finally:
