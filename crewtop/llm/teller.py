@@ -6,7 +6,16 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
-from crewtop.live.allowances import FRESH_SECONDS, Answered, Asked, Ended, Exchange, SharedAllowances, Told
+from crewtop.live.allowances import (
+    FRESH_SECONDS,
+    GRACE_SECONDS,
+    Answered,
+    Asked,
+    Ended,
+    Exchange,
+    SharedAllowances,
+    Told,
+)
 from crewtop.llm.meter import Meter
 
 MOST_ENDED = 10_000
@@ -39,6 +48,7 @@ class Teller:
     _unheard: frozenset[str] = frozenset()
     _untold: set[str] = field(default_factory=set)
     _heard_at: float = -math.inf
+    _told_by: float = math.inf
 
     @property
     def is_due(self) -> bool:
@@ -47,7 +57,8 @@ class Teller:
 
     def is_fresh(self, now: float) -> bool:
         """Whether Redis knows of every call that went out, and said lately what all others have out."""
-        return not self._untold and not self._retells and now < self._heard_at + FRESH_SECONDS
+        knows_all = not self._untold and not self._retells and now >= self._told_by
+        return knows_all and now < self._heard_at + FRESH_SECONDS
 
     def tell(self, call: str) -> None:
         """Tell with the next exchange that a call went out that was not asked for."""
@@ -99,6 +110,8 @@ class Teller:
             self._retells = True
             return None
         self._heard_at = now
+        if answer.epoch != self._epoch:
+            self._told_by = now + GRACE_SECONDS  # until then others tell what a new memory does not know
         self._unheard = frozenset()
         self._retells = self._epoch not in (None, answer.epoch) and not retells
         self._epoch, self.workers = answer.epoch, answer.workers

@@ -17,6 +17,7 @@ from crewtop.model.task import SERVICE_LEVELS_SECONDS, Finish, RunOutcome, TaskS
 from crewtop.queue import Task
 from crewtop.store import lease
 from tests.e2e.conftest import Site
+from tests.shared_redis import hang_up_on_the_others
 from tests.store.helpers import counters_are_true, history_is_gapless
 
 
@@ -121,7 +122,7 @@ async def test_a_flushed_and_a_missing_redis_lose_and_double_nothing(site: Site,
     async with Redis.from_url(redis_url, decode_responses=True) as client:
         for _ in range(5):
             await client.flushdb()
-            await _hang_up_on_the_others(client)
+            await hang_up_on_the_others(client)
     await site.queue.enqueue_many(_marks(range(100, 200)))
     await site.until_ended()
     assert Counter(map(int, Path(site.env["MARKS"]).read_text().split())) == Counter(range(200))
@@ -129,14 +130,6 @@ async def test_a_flushed_and_a_missing_redis_lose_and_double_nothing(site: Site,
     assert code == 0
     assert "redis down" in out
     assert "2 workers" in out
-
-
-async def _hang_up_on_the_others(client: Redis) -> None:
-    """End the connections that use the same numbered database: the server is shared."""
-    me = await client.client_info()
-    for other in await client.client_list():
-        if other["db"] == str(me["db"]) and other["id"] != str(me["id"]):
-            await client.client_kill_filter(_id=other["id"])
 
 
 async def test_cut_connections_lose_and_double_nothing(site: Site, dsn: str) -> None:

@@ -11,6 +11,7 @@ from crewtop.live import keys
 from crewtop.live.fast_lane import LOG_LINES, FastLane, Kill, Woken, described
 from crewtop.model.live import Stand
 from crewtop.model.task import TaskStatus
+from tests.shared_redis import hang_up_on_the_others
 
 
 async def test_a_wake_up_reaches_the_workers_of_its_queue(live: FastLane, redis_url: str) -> None:
@@ -33,7 +34,7 @@ async def test_a_cut_connection_is_made_again_and_a_wake_up_said(live: FastLane,
     assert await anext(heard) == Woken()
     listening = asyncio.create_task(anext(heard))
     async with Redis.from_url(redis_url) as client:
-        await client.client_kill_filter(_type="pubsub", skipme=True)
+        await hang_up_on_the_others(client)
     assert await asyncio.wait_for(listening, 30) == Woken()
     await heard.aclose()
 
