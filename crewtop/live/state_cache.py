@@ -146,14 +146,17 @@ class StateCache:
             self._listening = asyncio.create_task(self._hear())
 
     async def _hear(self) -> None:
-        async for message in self._lane.told():
-            if isinstance(message, bool):
-                self._hearing = message
-                self.drop_copies()
-                self._wake(self._waiting, ended=False)
-            else:
-                for stand in told_stands(message):
-                    self._heard(stand)
+        try:
+            async for message in self._lane.told():
+                if isinstance(message, bool):
+                    self._hearing = message
+                    self.drop_copies()
+                    self._wake(self._waiting, ended=False)
+                else:
+                    for stand in told_stands(message):
+                        self._heard(stand)
+        finally:
+            self._hearing = False
 
     def _heard(self, stand: Stand) -> None:
         task_id, version, status = stand
