@@ -95,7 +95,7 @@ class Screen:
         report = self.folder / f"blocked-{self.starts}.json"
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.chaos.probed", str(report)],
-            cwd=ROOT, env=self.environment, stdin=theirs, stdout=theirs, stderr=theirs,
+            cwd=self.environment["HOME"], env=self.environment, stdin=theirs, stdout=theirs, stderr=theirs,
             start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
         )  # fmt: skip
         self.starts += 1
