@@ -11,7 +11,7 @@ import json
 import socket
 import threading
 
-from crewtop.executor.reporter import Soon, end_group
+from crewtop.executor.reporter import Soon, write
 from crewtop.model.events import Event, to_line
 
 _MOST_CHARACTERS = 256 * 1024
@@ -35,7 +35,7 @@ class HostReporter:
         line = to_line(event)
         with self._lock:
             self.flush()
-            self._write(b"%d %b" % (run_id, line))
+            write(self._events, b"%d %b" % (run_id, line))
 
     def send_soon(self, run_id: int, event: Event) -> None:
         """Tell of an event that nobody waits for within a few milliseconds."""
@@ -63,25 +63,19 @@ class HostReporter:
         """Write the batch."""
         with self._lock:
             if soon := self._soon.take():
-                self._write(soon)
+                write(self._events, soon)
             if not self._returned and not self._printed:
                 return
             batch: dict[str, object] = {"printed": self._printed} if self._printed else {}
             if self._returned:
                 batch["returned"] = self._returned
             self._printed, self._returned, self._characters = [], [], 0
-            self._write(json.dumps(batch).encode("ascii") + b"\n")
+            write(self._events, json.dumps(batch).encode("ascii") + b"\n")
 
     def _filled(self, characters: int) -> None:
         self._characters += characters
         if self._characters > _MOST_CHARACTERS:
             self.flush()
-
-    def _write(self, line: bytes) -> None:
-        try:
-            self._events.sendall(line)
-        except OSError:
-            end_group()  # the worker is gone
 
 
 class RunReporter:

@@ -37,7 +37,7 @@ class Reporter:
             if self._ended:
                 return
             self._ended = isinstance(event, (Returned, Raised))
-            self._write(self._soon.take() + line)
+            write(self._events, self._soon.take() + line)
 
     def send_soon(self, event: Event) -> None:
         """Send an event that nobody waits for within a few milliseconds, and before any that is sent after it."""
@@ -49,13 +49,7 @@ class Reporter:
     def _flush(self) -> None:
         with self._lock:
             if lines := self._soon.take():
-                self._write(lines)
-
-    def _write(self, lines: bytes) -> None:
-        try:
-            self._events.sendall(lines)
-        except OSError:
-            end_group()
+                write(self._events, lines)
 
     def hear_worker(self, answered: Callable[[dict[str, Any]], None]) -> None:
         """Start a thread that hands on what the worker answers.
@@ -102,6 +96,14 @@ class Soon:
         while True:
             due.get()
             self._write()
+
+
+def write(events: socket.socket, lines: bytes) -> None:
+    """Write to the worker, or end the run where it is gone."""
+    try:
+        events.sendall(lines)
+    except OSError:
+        end_group()
 
 
 def end_group() -> NoReturn:

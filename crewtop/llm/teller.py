@@ -86,7 +86,7 @@ class Teller:
         ended, self._ended = self._ended, []
         retells = self._retells
         untold, self._untold = self._untold, set()
-        told = _told(meters, now, None if retells else untold) if untold or retells else []
+        told = _told(meters, now, None if retells else untold)
         unsent = self._unheard - {ask.call for ask in asked} - {call.call for call in told}
         exchange = Exchange(
             self.provider,

@@ -13,7 +13,8 @@ WITH operation AS MATERIALIZED (
                 WHEN 'cancel' THEN CASE t.status WHEN 'running' THEN 'running' ELSE 'cancelled' END
                 ELSE t.status END AS new_status,
         t.status = 'running' AND $3 IN ('fail', 'requeue') AS taken
-    FROM unnest($2::bigint[]) AS i (id) CROSS JOIN LATERAL (SELECT * FROM crewtop.tasks WHERE id = i.id AND id = ANY ($2)) AS t
+    FROM unnest($2::bigint[]) AS i (id)
+    CROSS JOIN LATERAL (SELECT * FROM crewtop.tasks WHERE id = i.id AND id = ANY ($2)) AS t
 ), moved AS (
     UPDATE crewtop.tasks AS t
     SET status = CASE $3 WHEN 'retry' THEN CASE WHEN t.waiting_for > 0 THEN 'waiting' ELSE 'pending' END

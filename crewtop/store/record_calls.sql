@@ -14,7 +14,8 @@ WITH report AS (
     SELECT c.*
     FROM report AS r CROSS JOIN LATERAL (
         SELECT run_id, call_id, coalesce(provider, '') AS begun_provider, model AS begun_model FROM crewtop.llm_calls
-        WHERE run_id = r.run_id AND run_id = ANY ($1) AND call_id = r.call_id AND outcome IN ('started', 'killed') AND r.outcome <> 'started'
+        WHERE run_id = r.run_id AND run_id = ANY ($1) AND call_id = r.call_id
+          AND outcome IN ('started', 'killed') AND r.outcome <> 'started'
     ) AS c
 ), written AS (
     INSERT INTO crewtop.llm_calls AS c

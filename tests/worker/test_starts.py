@@ -177,6 +177,7 @@ async def test_a_permit_comes_after_the_row_and_a_model_that_tells_nothing_of_it
     run = RunsCalls(story.let_out, asked=story.asked)
     await let_out(calls, run)
     await until(lambda: written(database, 1))
+    assert [(row["call_id"], row["outcome"]) for row in await rows(database)] == [("c1", "started")]
     await calls.settled(run, asdict(Settled("c1", Outcome.UNSENT, None)))
     await until(lambda: written(database, 0))
 
